@@ -7,9 +7,9 @@ each of two systems; with K=5,3 five of the baseline and three of the other, and
 is tried. A run takes the output of some file for each segment, or one that lacks every
 fifth word. What it takes depends on chance; on what its system prefers for that segment
 (`systems`); and on how often this run loses words (`seeds`). Both systems are drawn alike, so every
-difference is chance. Printed is the share of p < 0.05 of each test, and of 95 % intervals without
-0, also of the percentiles of a bootstrap on two levels (seeds, then segments). The tests of one run
-take the first of each system.
+difference is chance. It prints how often each test gives p < 0.05, and how often a 95 % interval
+leaves out 0, also for the percentiles of a bootstrap on two levels (seeds, then segments). The
+tests of one run take the first run of each system.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from synmt_cli.core.evaluation.statistics.significance import SignificanceTest
 
 TRIALS = int(os.environ.get("TRIALS", "300"))
 SEGMENTS = int(os.environ.get("SEGMENTS", "300"))
-K = [*map(int, os.environ.get("K", "3").split(","))]  # of both systems, or of each
+K = [*map(int, os.environ.get("K", "3").split(","))]  # runs of both systems, or of each
 SAMPLES = 500
 LEVEL = 0.05
 
@@ -57,7 +57,7 @@ WORLDS = (
 def runs(
     random: np.random.Generator, files: Array, world: World, k: tuple[int, int]
 ) -> list[list[Array]]:
-    """The statistics of the runs of two systems, so many of each.
+    """The statistics of the runs of two systems. k: how many runs of each.
 
     files: (files, segments, statistics), the first one without every fifth word.
     """

@@ -1,4 +1,4 @@
-"""Training with compiled layers against the same as it is, on real records, in turns.
+"""Training with compiled layers against training without, on real records, in turns.
 
     python benchmarks/bench_compile.py RECORDS SPM [--size tiny] [--variants vanilla,pascal,dep]
 

@@ -109,7 +109,7 @@ READERS: dict[str, Callable[[str], int]] = {
 
 
 def one(reader: str, path: str) -> None:
-    """Prints the sentences read and the CPU seconds, children's counted."""
+    """Prints the sentences read and the CPU seconds, those of children included."""
     start = cpu_seconds()
     n = READERS[reader](path)
     print(n, cpu_seconds() - start)

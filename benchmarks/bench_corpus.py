@@ -3,8 +3,9 @@
     python benchmarks/bench_corpus.py RECORDS SPM [--pairs N] [--variant pascal] [--folder DIR]
 
 RECORDS are repeated until there are --pairs of them, each time in another order and with ids of
-their own. Each step is a process of its own: seconds of CPU and of the clock, the peak of all
-memory, and of memory that is not a mapped file (which the system may take back at any time).
+their own. Each step is a process of its own. Its figures are seconds of CPU and of the clock, the
+peak of all memory, and at the end the memory that is not a mapped file (which the system may take
+back at any time).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def grow(records: str, n: int, out: Path) -> int:
 
 
 def start(options: argparse.Namespace, train: Path, folder: Path, epoch: bool) -> dict[str, float]:
-    """Opens the session as `train` does, then makes the batches of so many sentences."""
+    """Opens the session as `train` does. epoch: whether it then makes the batches of an epoch."""
     torch.set_num_threads(1)
     config = resolve(options.variant, "small", [])
     inputs = Inputs([str(train)], "", options.spm)

@@ -145,7 +145,7 @@ def norm(x: Tensor, w: Weights, i: int) -> Tensor:
 
 
 def feed_forward(x: Tensor, w: Weights) -> Tensor:
-    """Eq. 2."""
+    """The feed-forward layer (Vaswani et al. 2017, eq. 2)."""
     return linear(F.relu(linear(x, w, "feed_forward.wide")), w, "feed_forward.narrow")
 
 

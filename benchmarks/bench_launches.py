@@ -7,10 +7,10 @@ One forward and one backward pass of 6 + 6 layers, fp32, on the pretend device o
 one, as are dropout and the cell of an LSTM. 64 pairs, sources of 10 to 24 pieces with trees up to
 7 arcs deep. The optimizer's launches do not depend on the variant.
 
-Search translates the 64 sources, each up to its own length. What steps and layers require is what
-the model launches: one pass of the encoder, and one of each decoder layer and of the output for
-each step of the batch, that is of its longest translation. The rest is what search adds: choosing
-tokens, moving prefixes, and the one copy to the host that is waited for.
+Search translates the 64 sources, each up to its own length. The model itself launches one pass of
+the encoder, and for each step of the batch, as many as its longest translation has, one of each
+decoder layer and of the output. Search adds the rest: choosing tokens, moving prefixes, and the
+one copy to the host that is waited for.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 The bare loop is the least that gives CoNLL-U with offsets: tokenise, tag, parse, write, line
 by line in one process; with --from conllu it reads the sentences of TEXT instead. Each program
 runs on the text and on nothing; the difference is its work without start and loading. CPU
-seconds are of all its processes; wall seconds are what -j 2 is about, and need two idle cores.
+seconds include all its processes; wall seconds show what -j 2 gains, and need two idle cores.
 Ratios are the medians over the rounds. --with measures `synmt parse -j 1` with other options, or
 another model, in the same rounds; --gold CONLLU parses the texts of its sentences once with
 each of them and gives LAS (F1 of CoNLL 2018).

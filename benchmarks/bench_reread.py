@@ -1,4 +1,4 @@
-"""What a decoder that re-reads its prefix costs in training, and how near that is to its limit.
+"""The cost of training a decoder that re-reads its prefix, and how near that is to its limit.
 
     python benchmarks/bench_reread.py [--rounds 5] [--sentences 64] [--quick]
 
@@ -21,9 +21,9 @@ over the same targets, and of one pass of the graph convolutions where there are
     limit = update + (n / T - 1) layers ((L - 1) + share of keys and values) / L
             + n / T convolutions
 
-An estimate, no bound: attention and edges over short prefixes take less, and so does the last
-layer, which makes no keys and values where weights have no dropout (decision 35). The limit of
-its layers leaves out the last line.
+This is an estimate, not a bound: attention and edges over short prefixes take less, and so does
+the last layer, which makes no keys and values if weights have no dropout (decision 35). The limit
+of its layers leaves out the last line.
 
 Memory is what one update adds to a process of its own.
 """
@@ -67,11 +67,11 @@ from synmt_cli.formats.transitions import LEFT, RIGHT
 VOCABULARY, N_LABELS = 8000, 45
 FIRST_ARC = VOCABULARY - 2 * N_LABELS
 N_PAIRS = 4000
-BEGINS = 0.85  # the chance of a piece to begin a word
+BEGINS = 0.85  # the chance that a piece begins a word
 SMOOTHING = 0.1
-SHARE, DRAWS = 0.25, 3  # of prefixes; updates whose mean is one figure, as lengths are drawn
-REPEATS = 3  # of what is short
-BASE = {"bitran": "vanilla", "parent": "linearized", "gcn": "linearized"}  # the same targets
+SHARE, DRAWS = 0.25, 3  # share of prefixes; updates with one mean figure, since lengths are drawn
+REPEATS = 3  # how often a short piece of work is timed
+BASE = {"bitran": "vanilla", "parent": "linearized", "gcn": "linearized"}  # have the same targets
 SIZES = {
     "d 256, 3+3 layers": ("small", []),
     "d 128, 2+2 layers": (
@@ -84,7 +84,7 @@ Rows = Sequence[Sequence[int]]
 
 
 def pairs(n: int) -> dict[bool, Corpus]:
-    """Pairs of Multi30k's lengths; key: whether the targets are transitions, else pieces."""
+    """Pairs of Multi30k's lengths: True -> with transitions as targets, False -> with pieces."""
     numbers, dice = np.random.default_rng(1), random.Random(1)
     grammar = Grammar(np.zeros(0), np.zeros(0), tuple(f"l{i}" for i in range(N_LABELS)), False)
     source, pieces, transitions = [], [], []
@@ -104,7 +104,7 @@ def pairs(n: int) -> dict[bool, Corpus]:
 
 
 def corpus(source: Rows, target: Rows, features: Mapping[str, Rows]) -> Corpus:
-    """Rows of ids as a corpus."""
+    """A corpus of rows of ids."""
     return Corpus(
         Ragged.of(source, np.int64),
         Ragged.of(target, np.int64),
@@ -117,7 +117,7 @@ def corpus(source: Rows, target: Rows, features: Mapping[str, Rows]) -> Corpus:
 
 
 def tree_tokens(n_pieces: int, dice: random.Random) -> list[str]:
-    """The transitions of a random projective tree over words of so many pieces in all."""
+    """The transitions of a random projective tree over words that have n_pieces pieces in all."""
     sizes = [1]
     for _ in range(n_pieces - 1):
         if dice.random() < BEGINS:
@@ -159,12 +159,12 @@ def build(variant: str, size: str) -> Transformer:
 
 
 def update(model: Transformer, batch: Batch, share: float = 1.0) -> float:
-    """One update of synmt; the loss."""
+    """Makes one update as synmt does. Returns the loss."""
     return backward(model, batch, SMOOTHING, 1 / sum(batch.lengths), share).smoothed.item()
 
 
 def naive(model: Transformer, batch: Batch) -> float:
-    """The same by padded copies, copy t of a target being its first t tokens."""
+    """The same with padded copies: copy t of a target is its first t tokens."""
     memory, decoder = model.encode(batch.source), model.decoder
     n, length = batch.target.ids.shape
     known = torch.arange(1, length + 1).repeat(n)[:, None]  # (B * T, 1)
@@ -186,7 +186,7 @@ def naive(model: Transformer, batch: Batch) -> float:
 
 
 def copies(target: Side, known: Tensor) -> Side:
-    """As many copies of each target as it has tokens; arcs are there once they are known."""
+    """Copies of each target, as many as it has tokens; arcs are there once they are known."""
     length = target.ids.size(1)
     repeated = {name: v.repeat_interleave(length, 0) for name, v in target.features.items()}
     if repeated:
@@ -259,7 +259,7 @@ def convolutions_seconds(model: Transformer, batch: Batch) -> float:
 
 
 def extra(model: Transformer, batch: Batch, layers: float, convolutions: float = 0.0) -> float:
-    """What the limit has beyond the causal decoder's update, in seconds."""
+    """The seconds that the limit adds to an update of the causal decoder."""
     size, lengths = model.size, (batch.target_out != PAD).sum(1)
     factor = int((lengths * (lengths + 1) // 2).sum()) / batch.target.ids.numel()
     d = size.d_model
@@ -313,7 +313,7 @@ def _peak(system: str, size: str, sentences: int) -> float:
 
 
 def status(name: str) -> float:
-    """MB. Not getrusage: its peak is inherited through fork and exec."""
+    """A figure of /proc in MB. Not getrusage: its peak is inherited through fork and exec."""
     text = Path("/proc/self/status").read_text(encoding="ascii")
     return int(text.split(f"{name}:")[1].split()[0]) / 1e3
 

@@ -2,8 +2,8 @@
 
     python benchmarks/bench_scaling.py TREES SPM TARGETS [--sizes 20000,100000,500000,2000000]
 
-TREES (CoNLL-U, a sentence a line of TARGETS) are repeated until there are so many sentences.
-Each filter is a process of its own, from `synmt` to its end; memory is its peak.
+TREES (CoNLL-U, a sentence for each line of TARGETS) are repeated up to each number of sentences.
+Each filter is a process of its own, timed from its start to its end; memory is its peak.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILTERS = {
 
 
 def grow(source: str, n: int, out: Path, separator: bytes) -> None:
-    """Writes n records of `source`, again and again from its begin."""
+    """Writes n records, those of `source` again and again."""
     data = Path(source).read_bytes().strip(b"\n") + separator
     records = data.split(separator)[:-1]
     with open(out, "wb") as file:
@@ -60,7 +60,7 @@ def main() -> None:
             places = {"trees": f"{name}/t.conllu", "targets": f"{name}/t.txt", "spm": options.spm}
             works = [(options.trees, n, Path(places["trees"]), b"\n\n")]
             works.append((options.targets, n, Path(places["targets"]), b"\n"))
-            # Elsewhere: a child's peak would count what this process ever had.
+            # In another process: a child's peak would include that of this process.
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 pool.starmap(grow, works)
             for filter, arguments in FILTERS.items():

@@ -44,7 +44,7 @@ Step = Callable[[list[np.ndarray]], object]
 
 
 class Bare(nn.Module):
-    """The same sizes with torch's own layers: post-norm, tied, sinusoids, dropout."""
+    """A model of the same size with torch's own layers: post-norm, tied, sinusoids, dropout."""
 
     def __init__(self, size: Size) -> None:
         super().__init__()

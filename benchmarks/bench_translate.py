@@ -4,10 +4,10 @@
 
 RUN is a plain Transformer, RECORDS have its pieces and targets. All get pieces, sort them by
 length, take 64 sentences at a time and give text; lenpen 1, at most 64 pieces, done when as
-many translations as the beam is wide are finished. Sentences per
-CPU second, one thread, loading apart; ratios within a round. --others are runs of other
-variants, whose records have trees: each is compared with CTranslate2 on RUN. "equal" counts the
-translations that torch finds for the same run in fp32; "pieces" is their mean length.
+many translations as the beam is wide are finished. It prints sentences per CPU second on one
+thread, without loading; ratios are within a round. --others are runs of other variants, whose
+records have trees: each is compared with CTranslate2 on RUN. "equal" counts the translations that
+torch finds for the same run in fp32; "words" is their mean length.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def measure(
     references: list[str],
     rounds: int,
 ) -> None:
-    """Every system once a round. plain: the run that CTranslate2 itself translates with."""
+    """Times every system once a round, and prints a table. plain: the run of CTranslate2 itself."""
     seconds: dict[tuple[str, str, str], list[float]] = {name: [] for name in systems}
     texts: dict[tuple[str, str, str], list[str]] = {}
     for i in range(rounds + 1):

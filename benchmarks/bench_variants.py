@@ -91,7 +91,7 @@ def stepper(config: Config, corpus: Corpus, both: Vocabularies, device: str) -> 
 
 
 def seconds(work: Callable[[], None], device: str) -> float:
-    """Wall time on a GPU, CPU time of this process else."""
+    """Wall time on a GPU, otherwise CPU time of this process."""
     if device == "cpu":
         start = time.process_time()
         work()

@@ -3,11 +3,11 @@
     python benchmarks/gpu_report.py [--output FILE] [--sizes base] [--parts Tests,Training]
         [--device cpu --quick]
 
-The report is written anew after each line, so that one that is cut off holds what was measured
+The report is written anew after each line, so that a report that is cut off holds what was measured
 before. Systems that are compared take turns (A B A B), so that a card that gets slower or faster
 changes both, and ratios are medians of those within a round. A part that fails, or whose share of
-the time is up, says so in its place, and the others go on; the last one says of each bar whether
-it is met. Where a batch does not fit the card, it passes through the model in smaller parts.
+the time is up, says so in its place, and the others go on; the last part says whether each bar is
+met. A batch that does not fit the card passes through the model in smaller parts.
 --quick is the same in miniature, which the tests run on a CPU so that this file keeps working; its
 figures mean nothing.
 """
@@ -72,7 +72,7 @@ class TimeUp(BaseException):
 
 @contextlib.contextmanager
 def ends_after(seconds: float) -> Iterator[None]:
-    """Raises TimeUp inside when so many seconds are over."""
+    """Raises TimeUp inside the block after so many seconds."""
 
     def stop(*_: object) -> None:
         raise TimeUp
@@ -99,7 +99,7 @@ class Plan:
         self.tokens, self.pairs, self.rounds = (256, 24, 1) if quick else (25_000, 20_000, 5)
         self.precision = devices.own_precision(self.device)
         self.variants = ("pascal", "gcn") if quick else (*launches.SETTINGS,)[1:]
-        self.rate = 0.0  # operations a second in products of matrices
+        self.rate = 0.0  # operations per second in products of matrices
         self.figures: dict[str, float] = {}  # for the bars
 
     @property
@@ -126,7 +126,7 @@ def pairs(n: int, trees: bool = False) -> Corpus:
 
 
 def sized(preset: str) -> Size:
-    """The size of a preset; big is that of the papers."""
+    """The size of a preset; big is the big one of the papers."""
     if preset == "big":
         return Size(d_model=1024, d_ff=4096, n_heads=16)
     return resolve(None, preset, []).model
@@ -183,7 +183,7 @@ def tests(plan: Plan) -> Iterator[str]:
 
 
 def matrices(plan: Plan) -> Iterator[str]:
-    """The rate of products of large matrices, of which shares are reckoned."""
+    """The rate of products of large matrices, of which other parts give their shares."""
     n, times = (256, 2) if plan.quick else (8192, 30)
     dtype = devices.HALF.get(plan.precision, torch.float32)
     a, b = (torch.randn(n, n, device=plan.device, dtype=dtype) for _ in range(2))
@@ -201,7 +201,7 @@ def matrices(plan: Plan) -> Iterator[str]:
 def trainer(
     plan: Plan, setting: str, size: Size, data: Corpus, folder: Path, **settings: int
 ) -> Trainer:
-    """A trainer of a row of launches.SETTINGS."""
+    """A trainer for a row of launches.SETTINGS."""
     variant, options = launches.SETTINGS[setting]
     one = variants.plan(variant)
     spec = StackSpec(size, size.encoder_layers, len(launches.LABELS))
@@ -217,7 +217,7 @@ def trainer(
 
 
 def operations(size: Size, source: int, target: int) -> float:
-    """Those of an update in products of matrices; attention itself is left out."""
+    """The operations of an update in products of matrices; attention itself is left out."""
     d, ff = size.d_model, size.d_ff
     encoder = size.encoder_layers * (4 * d * d + 2 * d * ff)
     decoder = size.decoder_layers * (6 * d * d + 2 * d * ff) + VOCABULARY * d
@@ -226,7 +226,7 @@ def operations(size: Size, source: int, target: int) -> float:
 
 
 def bare(plan: Plan, size: Size, is_compiled: bool) -> Callable[[Batch], None]:
-    """An update of a loop of torch's own modules, by a batch on the device."""
+    """An update of a loop with torch's own modules, for a batch that is on the device."""
     model = Bare(size).to(plan.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
     forward = torch.compile(model, dynamic=True) if is_compiled else model
@@ -249,10 +249,10 @@ def bare(plan: Plan, size: Size, is_compiled: bool) -> Callable[[Batch], None]:
 
 
 class System:
-    """Something that makes updates of its own batches, which are on the device before.
+    """A system that makes updates with its own batches, which are on the device beforehand.
 
     In training, a thread brings them there while updates are made. They are the four with most
-    tokens: the last of an epoch is a rest. name: a row of launches.SETTINGS, or `bare`;
+    tokens: the last batch of an epoch is a rest. name: a row of launches.SETTINGS, or `bare`;
     `, compiled` may follow.
     """
 
@@ -280,14 +280,14 @@ class System:
         self.n_source = sum(int(data.source.lengths_of(rows).sum()) for rows in chosen)
 
     def round(self) -> None:
-        """An update of each batch."""
+        """Makes an update with each batch."""
         for update in self._updates:
             update()
 
     def host_share(self) -> float:
-        """The share of a round's time until the host has given the device all its work.
+        """The share of a round's time after which the host has given the device all its work.
 
-        Near 1 it is the host that limits the rate.
+        Near 1, the host limits the rate.
         """
         self._plan.wait()
         start = time.perf_counter()
@@ -297,7 +297,7 @@ class System:
         return issued / (time.perf_counter() - start)
 
     def warm_up(self) -> str:
-        """Two rounds, and the most memory of them in GiB."""
+        """Makes two rounds. Returns their peak memory in GiB, "" without a GPU."""
         if self._plan.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self._plan.device)
         self.round()
@@ -314,7 +314,7 @@ class System:
 
 
 def in_turns(plan: Plan, works: Sequence[Callable[[], object]], rounds: int) -> list[list[float]]:
-    """Seconds of each of them in each round."""
+    """The seconds that each work took in each round."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
         for work, own in zip(works, times, strict=True):
@@ -379,18 +379,18 @@ def row(plan: Plan, name: str, size: Size, vanilla: System, system: str, memory:
     own, *others = in_turns(plan, works, plan.rounds)
     seconds = statistics.median(own)
     times = ratio(own, others[0]) if others else 1.0
-    # Trees are longer than pieces, so it is their tokens' time that counts.
+    # Targets that are trees are longer than pieces, so the times of a token are compared.
     times *= vanilla.n_target / one.n_target
     share = operations(size, one.n_source, one.n_target) / seconds / max(plan.rate, 1.0)
     plan.figures |= {f"{name} {system} times": times, f"{name} {system} share": share}
-    shown = "" if one.has_trees else f"{100 * share:.0f} %"  # their vocabulary is another
+    shown = "" if one.has_trees else f"{100 * share:.0f} %"  # trees have another vocabulary
     rate = one.n_target / seconds
     host = f"{100 * one.host_share():.0f} %"
     return f"| {name} | {system} | {rate:,.0f} | {times:.2f} | {shown} | {host} | {memory} |"
 
 
 def kernels(plan: Plan) -> Iterator[str]:
-    """What the device did in updates of vanilla: the kernels that took most of its time."""
+    """The kernels that took most of the device's time in updates of vanilla."""
     name, size = next(iter(plan.sizes.items()))
     one = System(plan, "vanilla", size)
     one.warm_up()
@@ -412,7 +412,7 @@ def kernels(plan: Plan) -> Iterator[str]:
 
 
 def in_short(error: Exception) -> str:
-    """Its kind, and the first line of what it says."""
+    """The kind of an error, and the first line of its message."""
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
@@ -459,7 +459,7 @@ def translation(plan: Plan) -> Iterator[str]:
 def translators(
     plan: Plan, size: Size, precision: str, n: int, rows: int
 ) -> tuple[Mapping[str, Callable[[int], object]], list[str]]:
-    """What translates n sentences with a beam, synmt first; and why others do not."""
+    """Functions that translate n sentences with a beam, synmt's first; why others are missing."""
     data = pairs(n)
     devices.allow_tf32(plan.device, True)
     model = trainer(plan, "vanilla", size, data, Path()).model.eval()
@@ -489,7 +489,7 @@ def translators(
 
 @torch.inference_mode()
 def bare_search(model: Bare, source: Tensor, beam: int) -> Tensor:
-    """Beam search as it is first written: the ids of the best prefixes, (B, beam, LONGEST + 1)."""
+    """Beam search in its simplest form: the ids of the best prefixes, (B, beam, LONGEST + 1)."""
     pad = (source == PAD).repeat_interleave(beam, 0)  # (B * beam, S)
     memory = model.encoder(model.embed(source), src_key_padding_mask=source == PAD)
     memory = memory.repeat_interleave(beam, 0)
@@ -497,7 +497,7 @@ def bare_search(model: Bare, source: Tensor, beam: int) -> Tensor:
     ids = torch.full((n * beam, 1), BOS, device=device)
     scores = torch.full((n, beam), -torch.inf, device=device)
     scores[:, 0] = 0.0
-    first = torch.arange(n, device=device)[:, None] * beam  # (B, 1), of each source's rows
+    first = torch.arange(n, device=device)[:, None] * beam  # (B, 1), each source's first row
     for length in range(1, LONGEST + 1):
         future = torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
         states = model.decoder(
@@ -548,7 +548,7 @@ def of_ctranslate2(
 
 
 def resuming(plan: Plan) -> Iterator[str]:
-    """Whether a run that was stopped has the weights of one that was not."""
+    """Whether a run that was stopped ends with the weights of one that was not."""
     data, weights = launches.corpus(24), []
     with tempfile.TemporaryDirectory() as folder:
         for stops in ((4,), (2, 4)):
@@ -566,7 +566,7 @@ def resuming(plan: Plan) -> Iterator[str]:
 
 def counts(plan: Plan) -> Iterator[str]:
     """Launches and synchronisations, counted on the pretend device: they need no card."""
-    if plan.device.type == "cuda":  # beside which that device cannot be
+    if plan.device.type == "cuda":  # the pretend device cannot be next to a card
         yield counted_elsewhere(plan.left)
         return
     yield f"Updates: forward and backward of {launches.N_PAIRS} pairs, 6 + 6 layers, fp32, without"
@@ -591,7 +591,7 @@ def counts(plan: Plan) -> Iterator[str]:
 
 
 def counted_elsewhere(limit: float) -> str:
-    """What a process that sees no card counts."""
+    """The counts of a process that sees no card."""
     command = [sys.executable, __file__, "--device", "cpu", "--parts", "Counts"]
     done = subprocess.run(
         command, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, capture_output=True, text=True,
@@ -601,7 +601,7 @@ def counted_elsewhere(limit: float) -> str:
 
 
 def bars(plan: Plan) -> Iterator[str]:
-    """Of each bar, whether it is met."""
+    """Whether each bar is met."""
     yield "| bar | found | |\n|---|---|---|"
     base = next(iter(plan.sizes))
     shares = [plan.figures.get(f"{base} {name} share") for name in ("vanilla", "vanilla, compiled")]
@@ -618,7 +618,7 @@ def bars(plan: Plan) -> Iterator[str]:
 
 
 def best(found: Sequence[float | None], which: Callable[[list[float]], float]) -> float | None:
-    """Of those that were measured."""
+    """The best of the figures that were measured; None if none was."""
     known = [x for x in found if x is not None]
     return which(known) if known else None
 
@@ -642,7 +642,7 @@ PARTS: dict[str, Part] = {
     "Counts": counts,
     "Bars": bars,
 }
-# The share of the time that is kept for the parts after one.
+# For each part, the share of the time that is kept for the parts after it.
 AFTERWARDS = {
     "Tests": 0.66,
     "Matrix products": 0.6,
@@ -674,7 +674,7 @@ In miniature, to see that all parts work: the figures mean nothing.
 
 
 def report(plan: Plan, output: Path | None, names: tuple[str, ...], beginning: str) -> str:
-    """Runs the parts, each as long as it may; the file has what is done so far."""
+    """Runs the parts, each as long as it may; the file always has what is done so far."""
     written = beginning
 
     def write(text: str) -> None:
@@ -700,7 +700,7 @@ def report(plan: Plan, output: Path | None, names: tuple[str, ...], beginning: s
 
 
 def unused_card() -> str:
-    """The cards that the driver knows though torch computes on none of them, and why; or ""."""
+    """The cards that the driver knows but torch cannot compute on, and why; or ""."""
     try:
         done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
     except OSError:

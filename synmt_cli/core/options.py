@@ -2,7 +2,8 @@
 
     def sisa(spec, *, weight: Annotated[float, "lambda, of the loss", Bounds(0)] = 1.0)
 
-So do the fields of a dataclass. Presets, TOML files, `--set` and `synmt variants` read them here.
+Keyword-only fields of a dataclass can be options, too. Presets, TOML files, `--set` and
+`synmt variants` read them here.
 """
 
 import difflib
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-SEED = 12345  # of every random choice unless given; sacreBLEU's
+SEED = 12345  # the default of every random choice; sacreBLEU has the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ def described(hint: Any) -> str:
 
 
 def suggestion(key: str, known: Iterable[str], *, shown: str = "") -> str:
-    """Advice about an unknown key: the nearest known one, or all of them, or `shown` for them.
+    """Advice about an unknown key: the nearest known one, or all, or `shown` in place of all.
 
     >>> suggestion("dropuot", ["d_model", "dropout"])
     "did you mean 'dropout'?"

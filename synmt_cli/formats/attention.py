@@ -16,7 +16,7 @@ import orjson
 from synmt_cli.errors import DataError
 from synmt_cli.io import reading
 
-ROUNDING = 1e-3  # by which a weight may be above 1
+ROUNDING = 1e-3  # how far a weight may be above 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def from_bytes(line: bytes, source: str, number: int) -> Attention:
 
 
 def _segment(fields: object) -> Attention:
-    """The segment of the object of a line. Raises ValueError."""
+    """The segment that the object in a line describes. Raises ValueError."""
     if not isinstance(fields, dict):
         raise ValueError("a line is not an object")
     for name in ("id", "status", "stack"):

@@ -19,7 +19,7 @@ from synmt_cli.io import reading
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
-NO_HEAD = "_"  # of a word without a tree
+NO_HEAD = "_"  # the HEAD of a word without a tree
 SENTENCE_LIMIT = 32 * 2**20  # bytes
 N_CACHED = 2**16  # longer sentences are read row by row
 
@@ -123,8 +123,8 @@ def read(
 ) -> Iterator[Sentence]:
     """Yields the sentences of a source as they end.
 
-    trees: each must have one; else HEAD is not read. instead: makes the sentences of blocks that
-    are wrong, which raise DataError without it. Raises DataError, ReadError.
+    trees: whether each must have one; if not, HEAD is not read. instead: makes a sentence for a
+    block that is wrong, which raises DataError without it. Raises DataError, ReadError.
     """
     for batch in batches(source):
         yield from sentences(batch, trees=trees, instead=instead)
@@ -200,12 +200,12 @@ def to_bytes(sentence: Sentence) -> bytes:
 
 
 def to_text(sentence: Sentence) -> str:
-    """The lines of its block."""
+    """The block of a sentence as text."""
     return "\n".join([*sentence.comments, *map("\t".join, sentence.rows)]) + "\n\n"
 
 
 def encoded(block: str) -> bytes:
-    """The bytes that are read as these lines: one CR before LF would be dropped again.
+    """The bytes that are read back as this text: reading drops one CR before LF.
 
     >>> encoded("# text = a" + chr(13) + chr(10))
     b'# text = a\\r\\r\\n'
@@ -219,7 +219,7 @@ def _decoded(batch: RawBlocks) -> tuple[str, DataError | None]:
     try:
         return data.decode("utf-8"), None
     except UnicodeDecodeError as error:
-        begin = data.rfind(b"\n", 0, error.start) + 1  # of the line at fault
+        begin = data.rfind(b"\n", 0, error.start) + 1  # where the line at fault begins
         line = batch.line + data.count(b"\n", 0, begin)
         whole = data.rfind(b"\n\n", 0, error.start) + 2
         good = data[:whole].decode("utf-8") if whole > 1 else ""
@@ -315,7 +315,7 @@ class _Rows:
     def __init__(self, source: str, line: int, trees: bool) -> None:
         self.rows: list[list[str]] = []
         self._source = source
-        self._line = line  # of the first row
+        self._line = line  # where the first row is
         self._trees = trees  # whether words must have a head
         self._words: list[list[str]] = []
         self._word_rows: list[int] = []  # index into rows

@@ -89,7 +89,7 @@ def is_empty(source: Source) -> tuple[bool, Source]:
 
 
 def detect_trees(source: Source) -> tuple[TreeKind, Source]:
-    """The same, but with transitions as a kind of their own.
+    """The same as `detect`, but with transitions as a kind of their own.
 
     Waits for one record at most, or for the first line of several tokens.
     """
@@ -107,7 +107,10 @@ def detect_trees(source: Source) -> tuple[TreeKind, Source]:
 
 
 def detect_file(source: Source) -> tuple[TreeKind | FileKind, Source]:
-    """The same, with every kind of file that synmt writes. Waits for one record at most."""
+    """The same as `detect_trees`, with every kind of file that synmt writes.
+
+    Waits for one record at most.
+    """
     head = _line(source, b"")
     while len(head) < LOOK_AHEAD and head[-1:] == b"\n" and _is_aside(head):
         line = _line(source, head)
@@ -121,7 +124,7 @@ def detect_file(source: Source) -> tuple[TreeKind | FileKind, Source]:
 
 
 def _is_aside(head: bytes) -> bool:
-    """Whether its last line says nothing of a file of TOML: a comment, or an empty line."""
+    """Whether the last line tells nothing about a TOML file: a comment, or an empty line."""
     last = head[head.rfind(b"\n", 0, -1) + 1 :].strip()
     return not last or (last.startswith(b"#") and not COMMENT.match(last))
 
@@ -166,7 +169,7 @@ def detected(
     detect: Callable[[Source], tuple[str, Source]] = detect,
     takes_text: bool = True,
 ) -> Iterator[tuple[str, Source]]:
-    """Yields each input with its kind: the one given, or with `auto` the one that it shows.
+    """Yields each input with its kind: the one given, or with `auto` the one that `detect` finds.
 
     takes_text: whether text is a kind that could be given. Raises ReadError.
     """
@@ -178,7 +181,7 @@ def detected(
 def guessed(source: Source, detect: Callable[[Source], tuple[K, Source]]) -> tuple[K, Source]:
     """The same as `detect` for commands that have --from text.
 
-    The readers of JSONL name that option where the first record is none.
+    Readers of JSONL name that option if the first line is not a record.
     """
     kind, source = detect(source)
     return kind, replace(source, guessed=kind == "jsonl")
@@ -187,7 +190,7 @@ def guessed(source: Source, detect: Callable[[Source], tuple[K, Source]]) -> tup
 def _line(source: Source, head: bytes) -> bytes:
     """The next line; b"" at the end, and where the data is damaged after `head`.
 
-    The reader of what comes before will say so. Raises DataError if nothing does.
+    The reader of the lines before reports the damage. Raises DataError if there are none.
     """
     try:
         return source.file.readline(LOOK_AHEAD)

@@ -22,7 +22,7 @@ HEAD = 32  # bytes that `model_kind` needs
 HEADER_LIMIT = 100_000_000  # bytes, as the library has it
 _LENGTH = 8  # bytes
 UDPIPE = b"morphodita_parsito"
-_TYPES = {  # by the bytes of a number
+_TYPES = {  # bytes of a number: names
     8: ("F64", "I64", "U64"),
     4: ("F32", "I32", "U32"),
     2: ("F16", "BF16", "I16", "U16"),
@@ -43,7 +43,7 @@ def model_kind(head: bytes) -> ModelKind | None:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The header of a safetensors file. about: texts. shapes, types: of each tensor."""
+    """The header of a safetensors file. about: its metadata. shapes, types: by tensor name."""
 
     about: Mapping[str, str]
     shapes: Mapping[str, tuple[int, ...]]
@@ -56,7 +56,7 @@ class Header:
 
 
 def read_header(file: BinaryIO, name: str, size: int) -> Header:
-    """The header alone. size: that of the file, in bytes. Raises DataError if they disagree."""
+    """The header alone. size: bytes of the whole file. Raises DataError if they disagree."""
     n = int.from_bytes(file.read(_LENGTH), "little")
     if n > min(HEADER_LIMIT, size - _LENGTH):
         raise _damaged(name, f"its header would have {n:,} of {size:,} bytes")

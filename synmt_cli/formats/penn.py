@@ -45,7 +45,7 @@ class Constituent:
 
 
 def read(source: reading.Source) -> Iterator[Constituent | None]:
-    """Yields the trees of each line, None for a line without. Raises DataError, ReadError."""
+    """Yields the trees of each line, None if it has none. Raises DataError, ReadError."""
     for number, text in reading.text_lines(source):
         yield from_text(text, source.name, number)
 
@@ -68,7 +68,7 @@ def from_text(text: str, source: str = "<stdin>", number: int = 1) -> Constituen
 
 
 class _Reader:
-    """Reads one token after the other.
+    """Reads one token after another.
 
     open: where in the items each open bracket begins. before: what the last token was.
     """

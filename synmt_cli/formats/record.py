@@ -69,7 +69,7 @@ class Record:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def without_tree(self, pieces: list[str] | None = None) -> Record:
-        """What models read of a source whose tree they do not read: its pieces, or these."""
+        """The record for models that read no tree: only its pieces, or the given ones."""
         return Record(self.id, self.src, pieces=self.pieces if pieces is None else pieces)
 
 
@@ -82,7 +82,7 @@ _values = operator.attrgetter(*_ORDER)
 def read(source: reading.Source, first: int = 1) -> Iterator[Record]:
     """Yields the records of a source. Raises DataError, ReadError.
 
-    first: the id of the first record if it has none; the next ones count on.
+    first: the id of the first record if it has none; the ids after it count on.
     """
     for number, line in enumerate(lines(source), 1):
         yield from_bytes(line, source.name, number, str(first + number - 1))

@@ -19,7 +19,7 @@ from synmt_cli.formats.detect import OBJECT
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
-LARGEST = 1e100  # of a score, so that sums are finite
+LARGEST = 1e100  # a score is at most this, so that sums are finite
 NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
@@ -46,7 +46,7 @@ def from_bytes(line: bytes, source: str, number: int, is_json: bool) -> SegmentS
     return (_from_json if is_json else _from_tsv)(line, source, number)
 
 
-NOT_A_NAME = re.compile("[\t\r\n\ud800-\udfff]")  # of a system: it would break the line
+NOT_A_NAME = re.compile("[\t\r\n\ud800-\udfff]")  # in a system's name these would break the line
 
 
 def to_bytes(system: str, score: float) -> bytes:

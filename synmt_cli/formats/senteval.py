@@ -1,7 +1,7 @@
 """Probing tasks as SentEval keeps them: `SPLIT<TAB>LABEL<TAB>SENTENCE`, one example a line.
 
-https://github.com/facebookresearch/SentEval, data/probing. SPLIT is tr, va or te. There
-may be columns between label and sentence, which are not read.
+https://github.com/facebookresearch/SentEval, data/probing. SPLIT is tr, va or te. Columns between
+label and sentence are not read.
 """
 
 from collections.abc import Iterator

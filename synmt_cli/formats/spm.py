@@ -15,7 +15,7 @@ _PIECES, _TRAINER, _NORMALIZER = 1, 2, 3  # fields of ModelProto
 _PIECE, _PIECE_TYPE = 1, 3  # fields of SentencePiece
 _UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4  # types
 _SIZE = 4  # field of TrainerSpec
-# Of each special piece: the fields of TrainerSpec with its id and its name, and the default name.
+# For each special piece: the fields of TrainerSpec with its id and name, and its default name.
 _SPECIAL = {
     "unk": (40, 45, "<unk>"),
     "bos": (41, 46, "<s>"),
@@ -28,7 +28,7 @@ _NAME, _ADD_DUMMY_PREFIX = 1, 3  # fields of NormalizerSpec
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """type: a value of TYPES. normalization: a rule's name, "" if there is none.
+    """How a model was made. type: a value of TYPES. normalization: a rule's name, or "".
 
     space_as_suffix: whether the mark for a space ends a piece instead of beginning one.
     """
@@ -70,7 +70,7 @@ def without_prefix(model: bytes) -> bytes:
 def with_special_pieces_first(model: bytes, order: Iterable[str]) -> bytes:
     """The same model with unk, pad, bos and eos at its beginning, in this order.
 
-    Those that it lacks are added. Pieces keep their scores and their order, so text is split as
+    Missing ones are added. Pieces keep their scores and their order, so text is split as
     before, except that text no longer has a piece with the name of a special one.
     Raises ValueError if the bytes are not a model with one unknown piece.
     """
@@ -98,7 +98,7 @@ def with_special_pieces_first(model: bytes, order: Iterable[str]) -> bytes:
 
 
 def _encoded(number: int, value: bytes | int) -> bytes:
-    """One field of a message. The later of two of one number counts."""
+    """One field of a message. Of two fields with the same number, the later counts."""
     if isinstance(value, int):
         return _as_varint(number << 3 | _VARINT) + _as_varint(value)
     return _as_varint(number << 3 | _BYTES) + _as_varint(len(value)) + value

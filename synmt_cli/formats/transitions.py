@@ -25,11 +25,11 @@ _LETTERS = {"\\": "\\", " ": "s", "\r": "r", "\ufeff": "b"}
 _CHARACTERS = {letter: character for character, letter in _LETTERS.items()}
 _SPECIAL = re.compile("[\\\\ \r\ufeff]")
 _ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
-_BEGINNINGS = {LEFT[0], RIGHT[0], LABEL[0], GLUE[0]}  # of what may look like a symbol
+_BEGINNINGS = {LEFT[0], RIGHT[0], LABEL[0], GLUE[0]}  # how tokens begin that may be symbols
 
 
 class Arc(NamedTuple):
-    """A token that is an arc or one half of it; the half that it is not is None."""
+    """A token that is an arc or one half of it; the half that is missing is None."""
 
     direction: str | None
     label: str | None

@@ -7,8 +7,8 @@ After the name of its format it has
     the number of taggers, each after three bytes: whether it gives LEMMA, XPOS and FEATS
     0, or 1 and a parser
 
-A tokenizer, a tagger and a parser are blocks with a few bytes before each. A block has 12 bytes
-about it, which are the length that it unpacks to, its packed length and a sum of both, then 5
+A tokenizer, a tagger and a parser are blocks with a few bytes before each. A block begins with 12
+bytes: the length that it unpacks to, its packed length, and a check sum of both. After them come 5
 bytes for LZMA, then the packed bytes. At most GAP bytes stand between blocks.
 
 Source: model_morphodita_parsito.cpp, compressor_save.cpp, parser_nn.cpp and embedding.cpp of
@@ -34,13 +34,13 @@ _TAGGER = re.compile(rb"[\0-\2][\0\1][\0\1][\x08-\x0a]\x02", re.DOTALL)
 _FIRST_TAGGER = re.compile(rb".*[\1-\4]" + _TAGGER.pattern, re.DOTALL)
 _PARSER_HEAD = 2**20  # bytes, unpacked, in which a parser says what it reads
 _WEIGHT = 4  # bytes
-_UNKNOWN_KIND = lzma.LZMAError, IndexError, ValueError  # what reading such a parser raises
+_UNKNOWN_KIND = lzma.LZMAError, IndexError, ValueError  # raised by a parser of an unknown kind
 
 
 def unpacked_size(file: BinaryIO, name: str) -> int:
-    """How many bytes a model unpacks to, by its blocks alone, which are not unpacked.
+    """How many bytes a model unpacks to, as its blocks say; they are not unpacked.
 
-    The library aborts the process at some of the files that are refused here. Raises DataError.
+    The library would abort the process at some files that are refused here. Raises DataError.
     """
     size = os.fstat(file.fileno()).st_size
     if model_kind(file.read(HEAD)) != "udpipe":
@@ -103,7 +103,7 @@ def parser_words(model: bytes) -> frozenset[str] | None:
 
 
 class _Block(NamedTuple):
-    """Offsets: of the bytes before a block, of itself and of its end. unpacked: its bytes."""
+    """Offsets of the gap before a block, its begin and its end. unpacked: its bytes, unpacked."""
 
     gap: int
     begin: int
@@ -151,7 +151,7 @@ def _unpacked(block: bytes, n_bytes: int) -> bytes:
 
 
 def _embedded(parser: bytes) -> tuple["_Fields", list[bytes]]:
-    """The columns of which a parser has embeddings, and where these begin.
+    """The fields of a parser from its embeddings on, and the columns that these are for.
 
     Raises IndexError, ValueError.
     """
@@ -165,7 +165,7 @@ def _embedded(parser: bytes) -> tuple["_Fields", list[bytes]]:
 
 
 def _embeddings(fields: "_Fields") -> list[bytes]:
-    """What the embeddings of one column stand for; goes past them. Raises IndexError."""
+    """The values that have embeddings in one column; goes past these. Raises IndexError."""
     width, n = fields.number(4), fields.number(4)
     values = [fields.next() for _ in range(n)]
     has_unknown = fields.number(1)

@@ -15,7 +15,7 @@ from synmt_cli.io.replayed import Replayed
 BZIP2_MARKS = b"1AY", b"\x17\x72\x45"
 MAGIC = {
     b"\x1f\x8b": "gz",
-    # A size, and how a block or the end begins: text may begin with "BZh".
+    # "BZh" alone may begin a text, so the size and the mark of a block or of the end follow it.
     **{b"BZh%d" % size + mark: "bz2" for size in range(1, 10) for mark in BZIP2_MARKS},
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zst",
@@ -23,7 +23,7 @@ MAGIC = {
 }
 SUFFIXES = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
 LONGEST = max(map(len, MAGIC))
-FURTHER = {  # how a stream begins that follows another one
+FURTHER = {  # how a stream that follows another one begins
     "gz": re.compile(rb"\x1f\x8b"),
     "bz2": re.compile(rb"BZh[1-9]"),
     "xz": re.compile(rb"\xfd7zXZ\x00"),
@@ -31,7 +31,7 @@ FURTHER = {  # how a stream begins that follows another one
 }
 PADDING = {"gz": 1, "xz": 4}  # zeros may follow a stream, a multiple of so many
 BLOCK = 2**16  # bytes
-# In the header of a member of gz: where its flags are, and those of nothing, a name, extra data.
+# The header of a gz member: the place of its flags, and the flags of nothing, a name, extra data.
 FLAGS, SIMPLE = 3, (0, 8, 4)
 
 
@@ -40,7 +40,7 @@ class Damaged(Exception):
 
 
 def cut(name: str) -> bytes:
-    """The beginning of a stream by the suffix of `name`: where it ends, readers see an error."""
+    """A cut stream, compressed by the suffix of `name`: at its end, readers see an error."""
     whole = io.BytesIO()
     compressed(whole, name).close()
     return whole.getvalue()[:-1]
@@ -66,7 +66,7 @@ def _undecided(start: bytes) -> bool:
 
 
 class _Rejoined(Replayed):
-    """The same file, with its first bytes."""
+    """A file with its first bytes, which were read, put back."""
 
     def close(self) -> None:
         self._rest.close()
@@ -76,8 +76,8 @@ class _Rejoined(Replayed):
 class _Decompressed(io.RawIOBase):
     """The text of compressed data: one stream after another up to the end, and nothing else.
 
-    Python's readers of bz2 and xz take bytes that do not begin a stream for the end, so that one
-    wrong bit silently cuts a file of several streams. Raises Damaged, at each further read too.
+    Python's readers of bz2 and xz end at bytes that do not begin a stream, so that one wrong bit
+    silently cuts a file of several streams. Raises Damaged, at each further read too.
     """
 
     def __init__(self, raw: io.BufferedReader, kind: str) -> None:
@@ -116,7 +116,7 @@ class _Decompressed(io.RawIOBase):
         return len(text)
 
     def _data(self) -> bytes:
-        """What the stream needs next: nothing, where it has more than it has given out."""
+        """The bytes that the stream needs next; none if it has more text to give out."""
         data = b""
         if self._is_at_end:  # padding is counted once
             return data
@@ -159,7 +159,7 @@ class _Decompressed(io.RawIOBase):
 
 
 class _GzipMember:
-    """One member of gz by zlib, with the methods that the other decompressors have."""
+    """A decompressor of one gz member, by zlib, with the methods of the other decompressors."""
 
     def __init__(self) -> None:
         self._member: Any = zlib.decompressobj(wbits=31)
@@ -181,9 +181,9 @@ class _GzipMember:
 
 
 class _FastGzipMember:
-    """The same by isal, except where its header has more than a name or an extra field.
+    """The same by isal, unless the member's header has more than a name or an extra field.
 
-    Of such headers isal 1.9 takes one for damaged that comes in two parts.
+    isal 1.9 takes such a header for damaged if it comes in two parts.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -214,11 +214,11 @@ class _FastGzipMember:
 
 
 def _decompressor(kind: str) -> Callable[[], Any]:
-    """Makes decompressors of one stream each. Imports only what is needed: filters start fast."""
+    """A maker of decompressors, one for each stream. Imports only what is needed, to start fast."""
     if kind == "gz":
         try:
             from isal import igzip_lib
-        except ImportError:  # xopen brings it where there is a build of it
+        except ImportError:  # it comes with xopen, but not for every platform
             return _GzipMember
         make = partial(igzip_lib.IgzipDecompressor, flag=igzip_lib.DECOMP_GZIP)
         return partial(_FastGzipMember, make)
@@ -245,6 +245,6 @@ def compressed(raw: IO[bytes], name: str) -> IO[bytes]:
     from xopen import xopen
 
     stream = cast(IO[bytes], xopen(raw, "wb", threads=0, format=SUFFIXES[Path(name).suffix]))
-    if isinstance(stream, io.BufferedWriter):  # it passes nothing on, and zst needs a frame
+    if isinstance(stream, io.BufferedWriter):  # left empty it writes nothing; zst needs a frame
         stream.raw.write(b"")
     return stream

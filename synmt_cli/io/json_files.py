@@ -1,7 +1,7 @@
 """JSON files: plain, or sealed with a format number and a digest that is checked on reading.
 
 They are the small files of run directories: regular files of a limited size, never links. Their
-values are what JSON has and every program reads alike: each key once, integers of 64 bits,
+values are limited to what every program reads alike: each key once, integers of 64 bits,
 finite numbers, texts of whole characters, nesting of a limited depth.
 """
 
@@ -18,7 +18,7 @@ from synmt_cli.io import regular_files, writing
 
 FORMAT = 1  # of sealed files
 LIMIT = 16 * 2**20  # bytes of a file
-DEPTH = 16  # of lists and objects in one another
+DEPTH = 16  # lists and objects nested in one another
 Fields = Mapping[str, tuple[Callable[[Any], bool], str]]  # name -> (whether a value fits, kind)
 
 
@@ -36,7 +36,7 @@ def read_object(path: Path, what: str) -> dict[str, Any]:
 
 
 def parsed(data: bytes, path: Path, line: int) -> Any:
-    """The value that JSON text has. Raises DataError with that line."""
+    """The value of a JSON text. Raises DataError at `line`."""
     try:
         value = json.loads(data.decode("utf-8"), object_pairs_hook=_with_each_key_once)
     except UnicodeDecodeError as error:
@@ -58,9 +58,9 @@ def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def unusual(value: Any, depth: int = 0, finite: bool = True, bits: int = 64) -> str:
-    """What programs would not read alike in a value of JSON or TOML, or "".
+    """The part of a JSON or TOML value that programs would not read alike, or "".
 
-    finite: whether numbers have to be. bits: that an integer may have.
+    finite: whether numbers have to be finite. bits: how many an integer may have.
     """
     match value:
         case str() if not is_whole(value):

@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 from synmt_cli.errors import Unavailable
 
 MIB = 2**20
-NUMPY = 48 * MIB  # of addresses, as numpy 2.4 takes for itself
+NUMPY = 48 * MIB  # of address space, which numpy 2.4 takes for itself
 TORCH = 96 * MIB  # in addition to its libraries, before it has computed anything
 KERNELS_IN_TRAINING = 256
 KERNELS_IN_SEARCH = 64
@@ -23,7 +23,7 @@ THREAD = 40 * MIB  # for each thread of numpy's OpenBLAS: a buffer and a stack
 
 
 def is_available(n_bytes: int) -> bool:
-    """Whether the system would give this process so much memory now."""
+    """Whether the system would give this process that much memory now."""
     try:
         mmap.mmap(-1, max(n_bytes, 1)).close()
     except (OSError, ValueError, OverflowError, MemoryError):
@@ -41,21 +41,22 @@ def unnamed_file() -> BinaryIO:
 def bound_caches(n_kernels: int) -> None:
     """Lets oneDNN keep few kernels, unless the environment says how many.
 
-    It keeps those of 1,024 shapes, and torch's layer above it as many again, so that a model of 1.6
-    million parameters took 1.6 GB after 400 updates in bf16. The shapes of model/projection.py
-    are so few that 256 are enough in training: with them it took 0.7 GB after 120 updates.
+    By default it keeps those of 1,024 shapes, and torch's layer above it as many again, so that a
+    model of 1.6 million parameters took 1.6 GB after 400 updates in bf16. The shapes of
+    model/projection.py are so few that 256 kernels are enough in training: with these it took
+    0.7 GB after 120 updates.
 
-    A decoder that re-reads its prefix needs kernels of new shapes at each step. Memory among them
-    is not used again: with beam 5, 40 sentences took 2.2 GB, and 0.8 GB with 64 kernels.
+    A decoder that re-reads its prefix needs kernels of new shapes at each step. The memory between
+    them is not reused: with beam 5, 40 sentences took 2.2 GB, and 0.8 GB with 64 kernels.
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, str(n_kernels))
 
 
 def guard_imports() -> None:
-    """Lets numpy and torch be imported only if there is memory for them, where it is limited.
+    """If memory is limited, lets numpy and torch be imported only if there is enough for them.
 
-    Both end the process otherwise, by an abort or with an exit status of their own, at places
+    Otherwise both end the process, by an abort or with an exit status of their own, at places
     that differ from run to run.
     """
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
@@ -63,7 +64,7 @@ def guard_imports() -> None:
 
 
 class _Guard(MetaPathFinder):
-    """Finds nothing. Raises Unavailable at a library for which there is too little memory."""
+    """A finder that finds nothing, but raises Unavailable if memory is too short for a library."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -87,7 +88,7 @@ def _n_threads() -> int:
 
 
 def _size_of_libraries(name: str) -> int:
-    """What the libraries of a package take at least: the size of their files."""
+    """The least memory that the libraries of a package take: the size of their files."""
     spec = PathFinder.find_spec(name)
     if spec is None or spec.origin is None:
         return 0

@@ -86,9 +86,9 @@ def _watched(path: str, raw: BinaryIO) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _closed(raw: BinaryIO) -> Iterator[None]:
-    """Closes an input at the end, but a pipe not after an error.
+    """Closes an input at the end, except a pipe after an error.
 
-    A thread may be waiting in it for more, and closing it would wait, too: a signal could not end
+    A thread may be waiting for more of it, and closing it would wait, too: a signal could not end
     the program.
     """
     is_file = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
@@ -134,9 +134,9 @@ def bytes_in(paths: Sequence[str]) -> int | None:
 
 
 def state(path: str) -> tuple[int, int, int]:
-    """Bytes, time of change (ns) and inode of a file, to see that it is still the same.
+    """Size in bytes, time of change (ns) and inode of a file, to see if it is still the same.
 
-    Files from one archive can have all but the last in common. Raises ReadError.
+    Files from one archive can share all but the inode. Raises ReadError.
     """
     try:
         about = os.stat(path)
@@ -146,18 +146,18 @@ def state(path: str) -> tuple[int, int, int]:
 
 
 def refuse_changed(path: str, before: tuple[int, int, int]) -> None:
-    """Raises DataError unless a file has the state that it had, ReadError if it is gone."""
+    """Raises DataError if a file is no longer in the state `before`, ReadError if it is gone."""
     if state(path) != before:
         raise DataError(path, None, "changed while it was read")
 
 
 def is_streamed(paths: Sequence[str]) -> bool:
-    """Whether these inputs, of which none means stdin, come from a pipe or a terminal."""
+    """Whether these inputs come from a pipe or a terminal. No paths mean stdin."""
     return bytes_in(paths or ("-",)) is None
 
 
 def absolute(path: str) -> str:
-    """The same file from any folder. `link/..` stays, if it is not the folder of the link."""
+    """The absolute path of a file. `link/..` stays if the path without it names another file."""
     whole = os.path.join(os.getcwd(), path)
     short = os.path.normpath(whole)
     return short if os.path.realpath(short) == os.path.realpath(whole) else whole
@@ -219,7 +219,7 @@ def decode(line: bytes, source: str, number: int) -> str:
 
 
 def not_utf8(byte: int) -> str:
-    """The problem of a line whose byte (from 1) is not UTF-8."""
+    """The message for a line in which this byte, counted from 1, is not UTF-8."""
     return f"invalid UTF-8 at byte {byte} (iconv -f LATIN1 -t UTF-8 converts text in Latin-1)"
 
 
@@ -244,9 +244,9 @@ def chunks(source: Source) -> Iterator[bytes]:
 
 
 def whole(source: Source, limit: int, what: str) -> bytes:
-    """All bytes of a source. what: `a vocabulary`, for the message.
+    """All bytes of a source. what: its name in the message, such as `a vocabulary`.
 
-    Raises DataError, for more bytes than the limit too, and ReadError.
+    Raises ReadError, and DataError, also for more bytes than the limit.
     """
     data = bytearray()
     for chunk in chunks(source):

@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def problem(path: str | Path, is_folder: bool = False) -> ReadError | None:
-    """The error for a name that is a link or not of this kind; None where it is, or is free."""
+    """The error if a name is a link or of another kind; None if it is right or nothing is there."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -123,7 +123,7 @@ def lines(path: Path, limit: int) -> Iterator[tuple[int, bytes]]:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Adds all of the data to the end of a regular file that is not a link, or nothing of it.
+    """Adds all of the data to the end of a regular file that is not a link, or none of it.
 
     The file is made if it is missing. Raises OSError.
     """

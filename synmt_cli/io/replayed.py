@@ -1,4 +1,4 @@
-"""A stream whose beginning was read, to look at it, and is given once more."""
+"""A stream that gives its beginning, which was read to look at it, once more."""
 
 import io
 from typing import Any, BinaryIO

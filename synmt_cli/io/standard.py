@@ -1,7 +1,7 @@
 """Standard input and output, which another program may have set not to block.
 
-A program that shares a terminal or a pipe with us may do so. Python then takes the wait for more
-input for its end, and writes nothing where there is no room.
+A program that shares a terminal or a pipe with us may do so. Python then takes missing input for
+the end of it, and writes nothing when there is no room.
 """
 
 import io
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Patient(io.FileIO):
-    """An open descriptor; reading and writing wait, as for one that blocks."""
+    """An open descriptor; reading and writing wait, as if it were set to block."""
 
     def readinto(self, buffer: Any) -> int:
         """Reads what there is, at least a byte except at the end. Raises OSError."""

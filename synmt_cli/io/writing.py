@@ -41,7 +41,7 @@ class Writer:
         line_buffered: bool = False,
         seal: Callable[[], None] | None = None,
     ) -> None:
-        """seal: what writes the end of a file and closes it, on disk; None where it stays open."""
+        """seal: writes the end of a file to disk and closes it; None if it stays open."""
         self.name = name
         self._seal = seal
         self._file = file
@@ -57,9 +57,9 @@ class Writer:
             self.flush()
 
     def complete(self) -> None:
-        """Writes every record and the end of a file, to which nothing can be added then.
+        """Writes every record and the end of the file. Nothing can be added after that.
 
-        All that is left to do is to give it its name. Raises WriteError.
+        All that is left to do is to give the file its name. Raises WriteError.
         """
         self.flush()
         if self._seal is not None:
@@ -70,7 +70,7 @@ class Writer:
 
     def flush(self) -> None:
         """Writes every record. A signal waits until the last one is written whole."""
-        if not self._records:  # those before are written
+        if not self._records:  # all are written
             return
         with signals.shielded():
             block = memoryview(b"".join(self._records))
@@ -109,9 +109,9 @@ def output(path: str, line_buffered: bool = False) -> Iterator[Writer]:
 
 @contextmanager
 def together(paths: Iterable[str], line_buffered: bool = False) -> Iterator[list[Writer]]:
-    """A Writer to each path, as of `output`. All files take their names at the end, or none does.
+    """Writers to paths, as `output` gives them. All files take their names at the end, or none.
 
-    None has its name before all are complete, so that a full disk leaves the old files together.
+    No file has its name before all are complete, so that a full disk leaves all the old files.
     Raises CreateError, WriteError.
     """
     with contextlib.ExitStack() as stack:
@@ -127,9 +127,10 @@ def together(paths: Iterable[str], line_buffered: bool = False) -> Iterator[list
 def atomic(path: str | Path, follow: bool = True, line_buffered: bool = False) -> Iterator[Writer]:
     """A Writer to a file that takes its name only when it is complete and on disk.
 
-    It is compressed by its suffix. follow: whether the name may be a link, which stays one, a
-    pipe or a device. line_buffered: whether these two get each record at once. Raises CreateError,
-    WriteError. On any error no file is left; a pipe or a device has the records before it.
+    It is compressed by its suffix. follow: whether the name may be a pipe, a device, or a link,
+    which stays one. line_buffered: whether a pipe or a device gets each record at once. Raises
+    CreateError, WriteError. On any error no file is left; a pipe or a device has the records
+    before it.
     """
     name = str(path)  # as the user gave it, even if it is a link
     with contextlib.ExitStack() as stack:
@@ -163,7 +164,7 @@ def atomic(path: str | Path, follow: bool = True, line_buffered: bool = False) -
 
 
 def _final(path: Path) -> Path:
-    """Where a file will be: a link stays a link."""
+    """The place where a file will be: a link stays a link."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     return path if _is_written_directly(path) else Path(os.path.realpath(path))
@@ -182,9 +183,9 @@ def _is_written_directly(path: Path) -> bool:
 
 
 def _opened(path: Path, stack: contextlib.ExitStack) -> tuple[IO[bytes], Path | None]:
-    """A new file next to the final one, which goes with the stack, and its path.
+    """A new file next to the final one, which the stack removes, and its path.
 
-    Where the final one cannot be replaced, that one and None.
+    If the final one cannot be replaced: the final one, open, and None.
     """
     if _is_written_directly(path):
         number = _own_descriptor(path)
@@ -201,9 +202,9 @@ def _opened(path: Path, stack: contextlib.ExitStack) -> tuple[IO[bytes], Path | 
 
 
 def _temporary_names(path: Path) -> Iterator[Path]:
-    """Names next to a path, of which the first free one is to be taken, exclusively.
+    """Yields names next to a path; the first free one is to be taken, exclusively.
 
-    Another name than the first is needed after a crash, if process ids come again.
+    A name other than the first is needed after a crash, if a process id comes again.
     """
     name = path.name
     if len(os.fsencode(name)) > NAME_LIMIT:
@@ -228,7 +229,7 @@ def _own_descriptor(path: Path) -> int | None:
 
 
 def _descriptor(path: Path) -> Path | None:
-    """What a path leads to where that is a descriptor, such as /proc/7/fd/1."""
+    """The descriptor that a path leads to, such as /proc/7/fd/1; None for anything else."""
     for _ in range(40):  # the system follows no more links, either
         folder = os.path.realpath(path.parent)
         if folder == "/dev/fd" or (folder.startswith("/proc/") and folder.endswith("/fd")):
@@ -242,8 +243,8 @@ def _descriptor(path: Path) -> Path | None:
 def _end_early(writer: Writer, file: IO[bytes], raw: IO[bytes], is_read: bool) -> None:
     """Closes an output after an error.
 
-    is_read: somebody reads it already, and gets the records so far, and after compressed ones
-    an error in place of an end.
+    is_read: whether somebody reads it already, who gets the records so far, and after compressed
+    ones an error in place of an end.
     """
     with contextlib.suppress(OSError, ValueError, WriteError):
         if is_read:
@@ -257,7 +258,7 @@ def _end_early(writer: Writer, file: IO[bytes], raw: IO[bytes], is_read: bool) -
 
 
 def _seal(file: IO[bytes], raw: IO[bytes], to_disk: bool) -> None:
-    """Closes a file, and the compressor that writes to it. Nothing, where it is closed."""
+    """Closes a file, and the compressor that writes to it. Does nothing if it is closed."""
     if raw.closed:
         return
     with raw:
@@ -270,12 +271,11 @@ def _seal(file: IO[bytes], raw: IO[bytes], to_disk: bool) -> None:
 
 @contextmanager
 def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
-    """Yields an empty temporary folder, which takes the name `folder` when the block is left.
+    """Yields an empty temporary folder, which takes the name `folder` when the block ends.
 
-    If the block raises, no new folder is left. Folders above that are missing are made, and
-    CreateError is raised where the name is taken. replace: nothing is made above, and an older
-    folder is moved aside, as `.NAME.PID.old`, until the new one has taken its name. Raises
-    WriteError.
+    If the block raises, no new folder is left. Missing folders above it are made, and CreateError
+    is raised if the name is taken. replace: no folders above are made, and an older folder is
+    moved aside, as `.NAME.PID.old`, until the new one has taken its name. Raises WriteError.
     """
     name = str(folder)
     if not replace and os.path.lexists(folder):
@@ -289,7 +289,7 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
             raise cannot_create(name, error) from error
         yield temporary
         try:
-            with signals.shielded():  # the older folder has its name, or the new one
+            with signals.shielded():  # either the older folder has the name or the new one
                 _take_place(temporary, folder, replace)
         except OSError as error:
             raise cannot_write(name, error) from error

@@ -44,7 +44,8 @@ class Recipe:
     make: returns the function; picklable, as a functools.partial of a module's function is. It
     is called once here, before the first result is asked for, and raises what is wrong; then
     once on each worker of another machine. The function must do the same when called again.
-    files: the files that `make` reads, the same on each machine. care: about lost workers.
+    files: the files that `make` reads, the same on each machine. care: what to do about lost
+    workers.
     """
 
     make: Callable[[], Callable[[Any], Any]]
@@ -53,7 +54,7 @@ class Recipe:
 
 
 class Executor(Protocol):
-    """Where work is done."""
+    """A place where work is done."""
 
     @property
     def is_local(self) -> bool:

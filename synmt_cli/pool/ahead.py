@@ -16,12 +16,12 @@ def ahead(
 ) -> Iterator[Item]:
     """Yields the items; a thread reads up to `n` more before they are asked for.
 
-    It makes sense for items that others make, such as the lines of a pipe: a full pipe would
+    It helps with items that other programs make, such as the lines of a pipe: a full pipe would
     stop the program that fills it. An item is yielded as soon as it is there. An error of `items`
     is raised after all items before it were yielded. The thread may wait for input for ever, so
     nothing waits for it when the generator is left early.
 
-    waited: called before each item with the seconds that it was not there yet.
+    waited: called before each item with the seconds that were spent waiting for it.
 
     >>> list(ahead("abc", 2))
     ['a', 'b', 'c']
@@ -45,7 +45,7 @@ class _End:
 
 
 class _Reader:
-    """The queue between the thread and the one who asks."""
+    """The queue between the thread that reads and the caller that asks."""
 
     def __init__(self, n: int) -> None:
         self.waiting: queue.Queue[Any] = queue.Queue(n)

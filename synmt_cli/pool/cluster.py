@@ -1,9 +1,9 @@
 """Workers on the machines of a Ray cluster: an actor for each, replaced where it is lost.
 
 An actor gets a recipe and chunks, and sends back results; only Ray itself writes on the way, in
-its own temporary folder. Before an actor works, it is checked that its synmt, its Python and
-the files of the recipe are the same there as here, so that a forgotten machine cannot parse
-with another model.
+its own temporary folder. Before an actor works, it checks that synmt, Python and the files of
+the recipe are the same there as here, so that a forgotten machine cannot parse with another
+model.
 
 The actors end with the driver, however that ends: Ray ties them to its job.
 """
@@ -31,7 +31,7 @@ REPLACEMENTS = 5  # actors of one slot that may die in succession as they start
 TICK = 0.5  # seconds between checks while waiting
 GONE = 10.0  # seconds without an answer from the head of the cluster, which may restart
 SLOW = 10.0  # seconds without an actor after which the user is told
-BATCH = 4  # chunks of `-j` in one chunk, since it travels farther
+BATCH = 4  # times the size of a chunk of `-j`, since a chunk travels farther
 
 
 @dataclass(slots=True)
@@ -154,7 +154,7 @@ class _Slot:
                 self._cluster.ray.kill(actor, no_restart=True)
 
     def _start(self) -> bool:
-        """Whether an actor is ready; False if the work has ended. Raises SynmtError."""
+        """Starts an actor and waits for it; False if the work has ended. Raises SynmtError."""
         remote = self._cluster.ray.remote(Worker)
         options = {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
         self._actor = actor = remote.options(**options).remote(os.getcwd())

@@ -1,4 +1,4 @@
-"""Connection to a Ray cluster, or the reason why not, in bounded time."""
+"""The connection to a Ray cluster, or the reason why there is none, in bounded time."""
 
 import contextlib
 import io
@@ -17,15 +17,15 @@ PATIENCE = 20.0  # seconds within which a cluster must answer
 _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}")
 _ATTEMPT = "import ray, sys; ray.init(address=sys.argv[1], log_to_driver=False, logging_level=50)"
 _ERROR = re.compile(r"^[A-Za-z_.]+(?:Error|Exception): .*\Z", re.MULTILINE | re.DOTALL)
-_NO_MODULES = "/"  # a folder in which nobody plants any
+_NO_MODULES = "/"  # a folder in which nobody plants modules
 _ADVICE = "start one by ray start --head, and join it on each machine, this one too"
 
 
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """The module ray, connected to `auto` or HOST:PORT until the end.
+    """Yields the module ray, connected to `auto` or HOST:PORT until the block ends.
 
-    Raises Unavailable without Ray, or where no cluster answers; UsageError, ConfigError.
+    Raises Unavailable if Ray is missing or no cluster answers; UsageError, ConfigError.
     """
     if address != "auto" and not _ADDRESS.fullmatch(address):
         raise UsageError(f"--ray {address}: expected auto or HOST:PORT")
@@ -37,7 +37,7 @@ def connected(address: str) -> Iterator[Any]:
     _reach(address)
     # Ray prints messages about lost workers to stdout, whatever its settings.
     with contextlib.redirect_stdout(_Nowhere()):
-        # Every worker gets the current folder as a place of modules.
+        # Ray has every worker look for modules in the current folder.
         with contextlib.chdir(_NO_MODULES):
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         signals.install()  # Ray has replaced the handler of SIGTERM

@@ -4,8 +4,8 @@ One thread reads the input. Each slot, the place of one worker, has a thread tha
 chunks and fetches their outcomes. So results are yielded as soon as they are ready, even while
 the input is slow, and a worker that is gone is noticed at once.
 
-A chunk whose worker is lost goes to another one, since nothing of it was yielded yet. A chunk
-that has lost several workers is taken for the cause and ends the run.
+A chunk whose worker is lost goes to another worker, since none of its results were yielded yet. A
+chunk that has lost several workers is taken for the cause and ends the run.
 """
 
 import heapq
@@ -29,7 +29,7 @@ class Lost(Exception):
 
 
 class NotStarted(Exception):
-    """The system gives no worker for a slot. The text says why."""
+    """The system refuses a worker for a slot. The text says why."""
 
 
 class Slot(Protocol):
@@ -95,10 +95,10 @@ class Dispatcher:
     def start(
         self, items: Iterable[Any], slots: Sequence[Slot], at_once: int
     ) -> list[threading.Thread]:
-        """Starts the reader and the threads of the first slots. Returns the latter.
+        """Starts the reader and the threads of the first slots. Returns these threads.
 
-        Each further slot starts when the last one has work. The reader may wait for input for
-        ever, so it is not for joining.
+        Each further slot starts when the one before it has work. The reader may wait for input for
+        ever, so it must not be joined.
         """
         self._serving = len(slots)
         self._resting = list(reversed(slots[at_once:]))
@@ -111,7 +111,7 @@ class Dispatcher:
         return thread
 
     def _start_another(self) -> None:
-        """Starts the thread of one more slot, if one is left and work may be."""
+        """Starts the thread of one more slot, if a slot is left and there may be work."""
         with self._changed:
             if self._resting and not (self.stopped or self._is_done()):
                 try:
@@ -239,7 +239,7 @@ class Dispatcher:
         return None
 
     def _leave_to_others(self, task: _Task, refusal: str) -> None:
-        """Leaves a chunk that no worker has seen, and all that follow, to those that live."""
+        """Leaves a chunk that no worker has seen, and all that follow, to the workers that live."""
         with self._changed:
             self._last_loss = self._refusal = refusal
             self._start_no_more()
@@ -255,7 +255,7 @@ class Dispatcher:
         return "" if self._care.where is None else f"{self._care.where(chunk)}: "
 
     def _leave(self) -> None:
-        """Counts one slot less. It is a failure if it was the last and work is left or comes."""
+        """Counts one slot less. Fails if it was the last and work is left or still comes."""
         with self._changed:
             self._serving -= 1
             if self._serving == 0:
@@ -292,7 +292,7 @@ class Dispatcher:
 
 
 def outcome_of(function: Callable[[Any], Any], chunk: list[Any]) -> Outcome:
-    """What a worker sends back. Errors travel as values, a bug with its traceback as a note."""
+    """The outcome of a chunk. Errors travel as values, a bug with its traceback as a note."""
     results: list[Any] = []
     try:
         for item in chunk:

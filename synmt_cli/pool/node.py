@@ -63,7 +63,7 @@ def problem(version: str, python: str, facts: Facts) -> str:
 
 
 def unloadable(message: str) -> str:
-    """Which node cannot load this module, and why, by Ray's message about an actor; or ""."""
+    """The node that cannot load this module, and why, from Ray's message about an actor; or ""."""
     if "error raised in its creation task" not in message:
         return ""
     where = re.search(r"\bip=([^,)\s]+)", message)

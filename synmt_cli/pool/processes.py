@@ -125,7 +125,7 @@ class _Forker:
         self.running.append(self)
 
     def start(self) -> Connection:
-        """The pipe of a new worker. Raises Lost, NotStarted."""
+        """Starts a worker and returns its pipe. Raises Lost, NotStarted."""
         try:
             ours, theirs = multiprocessing.Pipe()
         except OSError as error:
@@ -143,7 +143,7 @@ class _Forker:
 
     def end(self) -> None:
         """Stops the work, kills the workers and waits until they and the forker are gone."""
-        self._dispatcher.stop()  # else their loss would be told, and the work given to others
+        self._dispatcher.stop()  # else their loss would be reported, and the work done by others
         if self in self.running:
             self.running.remove(self)
             with self._lock:

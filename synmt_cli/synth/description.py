@@ -10,7 +10,7 @@ from synmt_cli.synth.settings import PHENOMENA
 
 @dataclass(frozen=True, slots=True)
 class MeaningDescription:
-    """phenomena: in the order of PHENOMENA, `plain` if there are none.
+    """What a sentence shows. phenomena: in the order of PHENOMENA, `plain` if there are none.
 
     depth: how deep relative clauses are nested. ambiguous: where neither German case nor
     agreement tells subject from object: subject-first, object-first, relative. cue: what
@@ -36,7 +36,7 @@ class MeaningDescription:
 
 
 def describe(clause: Clause) -> MeaningDescription:
-    """The description of the sentence that this main clause is."""
+    """The description of the sentence that a main clause makes."""
     shown: set[str] = set()
     ambiguous = set()
     for part in clauses(clause):
@@ -113,10 +113,10 @@ def _depth(clause: Clause) -> int:
 
 
 def cue(clause: Clause) -> str:
-    """What tells subject from complement in German: case, agreement, sense or none.
+    """The cue that tells subject from complement in German: case, agreement, sense or none.
 
-    "" if there is nothing to tell apart: no complement without a preposition, or a reflexive
-    or interrogative one.
+    "" if there is nothing to tell apart: there is no complement without a preposition, or it is
+    reflexive or interrogative.
     """
     subject, complement, verb = clause.subject, clause.complement, clause.verb
     if complement is None or complement.kind in (Kind.REFLEXIVE, Kind.QUESTION):

@@ -1,4 +1,4 @@
-"""What a sentence means, before either language says it: phrases and clauses.
+"""The meaning of a sentence before either language says it: phrases and clauses.
 
 Every choice that shows on one side is recorded here once, so that both sides make it.
 """
@@ -23,7 +23,7 @@ from synmt_cli.synth.lexicon.nouns import HE
 
 
 class Kind(Enum):
-    """How a phrase is said. RELATIVE and QUESTION are pronouns that open their clause."""
+    """The form of a phrase. RELATIVE and QUESTION are pronouns that open their clause."""
 
     NOUN = "noun"
     NAME = "name"
@@ -34,7 +34,7 @@ class Kind(Enum):
 
 
 class Determiner(Enum):
-    """What opens a noun phrase. INDEFINITE has no word in the plural."""
+    """The word that opens a noun phrase. INDEFINITE has none in the plural."""
 
     DEFINITE = "definite"
     INDEFINITE = "indefinite"
@@ -55,8 +55,9 @@ class Determiner(Enum):
 class Phrase:
     """Who or what. pronoun: the one that would replace it; it gives person and reflexive.
 
-    number: Sing or Plur. gender: of the German word; of the antecedent for RELATIVE.
-    possessor: whom a possessive names. attribute: a preposition and its phrase after the noun.
+    number: Sing or Plur. gender: that of the German word; for RELATIVE, that of the antecedent.
+    possessor: the one that a possessive names. attribute: a preposition and its phrase after the
+    noun.
     """
 
     kind: Kind

@@ -47,7 +47,7 @@ def pairs(
     unique: bool = False,
     excluded: Container[bytes] = frozenset(),
 ) -> Iterator[MadePair]:
-    """Yields n pairs, the same pairs that begin a longer run.
+    """Yields n pairs; a longer run begins with the same pairs.
 
     unique: no line repeats on either side. excluded: digests of lines that neither side may
     have. Memory is constant; with `unique` it grows by two digests a pair. Raises UsageError

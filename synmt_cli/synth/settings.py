@@ -19,7 +19,7 @@ _ITEM = re.compile(r"([a-z-]+)(?::([0-9]+(?:\.[0-9]+)?))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SynthSettings:
-    """How sentences are drawn.
+    """The settings by which sentences are drawn.
 
     weights: how often a sentence is built around each phenomenon, relative to the others; a
     phenomenon that is missing never occurs. mix: the chance that each of the others joins, 0..1.

@@ -12,7 +12,7 @@ ENDS = frozenset((",", ".", "?"))
 class MadeToken:
     """A word in its place. head: None at the root.
 
-    tight: no space follows. fused: the word that this token and the next are in the text
+    tight: no space follows. fused: the word that stands for this token and the next in the text
     (im = in dem).
     """
 

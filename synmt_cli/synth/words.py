@@ -1,4 +1,4 @@
-"""Word forms with their UD analysis, as far as both languages make them in the same way."""
+"""Word forms with their UD analysis: those that both languages make in the same way."""
 
 from functools import cache
 from typing import NamedTuple

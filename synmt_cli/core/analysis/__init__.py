@@ -1,1 +1,1 @@
-"""What trained models do inside: the weight of syntax, attention, what encoder states hold."""
+"""Analyses of trained models: the weight of syntax, attention, what encoder states hold."""

@@ -4,7 +4,7 @@
     decoder   each target token over the target up to itself, when the target is forced
     cross     each target token over the source, when the target is forced
 
-Weights are those of each head in every layer after mask and softmax, without dropout.
+Weights are given for each head of every layer, after mask and softmax, without dropout.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ BEGIN, END = "<s>", "</s>"  # as tokens are shown
 
 
 class AttentionExtractor:
-    """Extracts the attention of one run. layers, heads: which, counted from 0; none is all.
+    """Extracts the attention of one run. layers, heads: those wanted, from 0; all if empty.
 
     Raises UsageError for a layer or a head that does not exist, and for the target side of a
     model that re-reads its prefix.
@@ -52,9 +52,9 @@ class AttentionExtractor:
 
     @torch.inference_mode()
     def extract(self, records: Sequence[Record], max_pieces: int) -> list[Attention]:
-        """One result for each record, in order. Memory is all their weights.
+        """Returns one result for each record, in order; all their weights are held in memory.
 
-        A record that is not `ok` has no weights, nor has a longer one, which is `skipped`.
+        A record that is not `ok` has no weights; one of more than max_pieces becomes `skipped`.
         """
         results: list[Attention] = []
         rows_of = []
@@ -91,7 +91,7 @@ class AttentionExtractor:
         return {layer: weights.cpu() for layer, weights in seen.items()}
 
     def _attend(self, records: Sequence[Record], side: Side, see: See) -> None:
-        """Computes what is asked for, and shows it."""
+        """Runs the model, and passes the weights of each layer of the stack to `see`."""
         model = self._run.model
         if self._stack == "encoder":
             with witnessed(model.encoder, see_weights=see):

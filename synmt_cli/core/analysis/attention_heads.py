@@ -1,4 +1,4 @@
-"""Which attention heads see dependencies. Clark et al. (2019), section 4.2.
+"""Measures how well attention heads find the arcs of trees. Clark et al. (2019), section 4.2.
 
     a_uv    the weight of word v for word u: the sum over the pieces of v, averaged over those of u
     up      argmax over v != u of a_uv is the parent of u
@@ -8,7 +8,7 @@ Both are accuracies over words that have a parent, as in the paper and its code:
 sentence and the word itself are left out of the argmax. A weight of 0 points nowhere. A word
 without a piece of its own (the second of a multiword token) neither looks nor is looked at, and
 an arc from or to it does not count. The baseline is the best fixed offset: each word's parent is
-the word k places to the right. The paper tries k from -3 to 2; here it is the best of all.
+the word k places to the right. The paper tries k from -3 to 2; here any k is tried.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ from synmt_cli.formats.reports.table import ALL
 
 @dataclass(frozen=True, slots=True)
 class Arcs:
-    """The arcs of a batch: row of the sentence, words, and relation, each (n,)."""
+    """The arcs of a batch: row of the sentence, dependent, parent and relation, each (n,)."""
 
     row: Tensor
     dependent: Tensor
@@ -87,7 +87,7 @@ def word_weights(weights: Tensor, members: Tensor) -> Tensor:
 
 
 class HeadMeter:
-    """Counts for each head of an encoder how many arcs it finds. subtypes: of relations, kept."""
+    """Counts how many arcs each head of an encoder finds. subtypes: whether relations keep them."""
 
     def __init__(self, model: Transformer, *, subtypes: bool = False) -> None:
         self._encoder = model.encoder
@@ -141,7 +141,7 @@ class HeadMeter:
         return self._tallies[relation]
 
     def relations(self) -> list[RelationFigures]:
-        """All relations together, then each, the most frequent first."""
+        """The figures of all relations together, then of each one, the most frequent first."""
         whole = Tally(np.zeros(self._shape), np.zeros(self._shape))
         for tally in self._tallies.values():
             whole.found += tally.found
@@ -152,7 +152,7 @@ class HeadMeter:
 
 
 def found_by(weights: Tensor, members: Tensor, arcs: Arcs) -> tuple[Tensor, Tensor]:
-    """Whether each head finds each arc, and the weight it has, both (n, H, directions) float64.
+    """Whether each head finds each arc, and the arc's weight, both (n, H, directions) float64.
 
     weights: (B, H, T, T). members: (B, W, T).
     """
@@ -172,7 +172,7 @@ def _figures(relation: str, tally: Tally) -> RelationFigures:
     n = tally.offsets.total()
     if n == 0:
         return RelationFigures(relation, 0, None, None, [])
-    # Of equally frequent offsets the nearest, to the right
+    # Among equally frequent offsets the nearest wins, and to the right rather than to the left
     offset, hits = min(tally.offsets.items(), key=lambda one: (-one[1], abs(one[0]), -one[0]))
     heads = [
         HeadFigures(layer, head, DIRECTIONS[way], float(found) / n, float(tally.weight[at]) / n)
@@ -193,7 +193,7 @@ def measure(
 ) -> HeadsReport:
     """The heads of each run over the same records. on_records: receives how many more were read.
 
-    least: words of a relation that people are shown.
+    least: how many words a relation needs to be in the tables for people.
     """
     meters = [HeadMeter(run.model, subtypes=subtypes) for run in runs]
     to = [(run, meter.add) for run, meter in zip(runs, meters, strict=True)]

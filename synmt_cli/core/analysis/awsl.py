@@ -5,11 +5,11 @@
 
 e is the scaled dot product of queries and keys, e^s what the variant adds to it: for GPS its
 second term. As printed, w is the share of the normal logits; the measure's name, the text and
-Figure 3 mean that of syntax, |e^s| / (|e| + |e^s|) = 1 - w. Both are given.
+Figure 3 mean the share of syntax, |e^s| / (|e| + |e^s|) = 1 - w. Reports give both.
 
 The paper does not say which scores and pairs count. We take scores before the mask and the
 softmax, without dropout, and the pairs (i, j), i = j included, of tokens that have a place in
-the tree of the same sentence, so neither end of sentence nor padding; a pair where both are 0
+the tree of the same sentence, so neither end of sentence nor padding; a pair with e = e^s = 0
 does not count. For variants that do not add to the scores, e^s is the change that they make:
 (D - 1) e for PASCAL.
 """
@@ -45,7 +45,7 @@ def weigh(before: Tensor, after: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]
 
 
 def valid_pairs(side: Side) -> Tensor:
-    """Which pairs of tokens have a place in the tree of the same sentence, (B, T, T) bool."""
+    """Whether both tokens of a pair are in the tree of the same sentence, (B, T, T) bool."""
     valid = side.same_sentence
     return valid if side.pad is None else valid & ~(side.pad[:, :, None] | side.pad[:, None, :])
 
@@ -65,7 +65,7 @@ class AwslMeter:
     def __init__(self, model: Transformer) -> None:
         size, table = model.size, model.output.weight
         self._encoder = model.encoder
-        # They stay on the device until they are asked for.
+        # The sums stay on the device until `layers` is called.
         shape = size.encoder_layers, size.n_heads
         self._sums = torch.zeros(shape, dtype=widest(table.device), device=table.device)
         self._n = torch.zeros_like(self._sums)  # sentences with a pair that counts

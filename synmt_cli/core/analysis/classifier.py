@@ -23,7 +23,10 @@ BATCH, EPOCHS, PATIENCE, MOST_EPOCHS = 64, 4, 5, 200
 
 @dataclass(frozen=True, slots=True)
 class ClassifierSettings:
-    """hidden: units; 0 gives a linear classifier. dropout: after the first matrix."""
+    """Settings of a classifier. hidden: units, 0 for a linear classifier.
+
+    dropout: after the first matrix. seed: of its weights, of dropout and of the batches.
+    """
 
     hidden: int = 200
     dropout: float = 0.0
@@ -32,7 +35,7 @@ class ClassifierSettings:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Percent right on test and on dev, and how many epochs were trained."""
+    """The result of training: accuracy on test and on dev in percent, and epochs trained."""
 
     test: float
     dev: float

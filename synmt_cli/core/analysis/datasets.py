@@ -36,7 +36,10 @@ class Dataset:
     examples: list[Example]
 
     def __post_init__(self) -> None:
-        """Every split must have examples, and only labels that training has."""
+        """Checks the splits.
+
+        None may be empty. Training must have two labels or more, the others no further ones.
+        """
         for split in SPLITS:
             if not self.of(split):
                 raise ValueError(f"no examples of split {split}")
@@ -72,7 +75,7 @@ class Dataset:
 class Gathered:
     """Data sets in the order of TASKS.
 
-    unmade: task -> why the trees do not give it. sources: task -> where it comes from.
+    unmade: task -> why the trees are not enough for it. sources: task -> where it comes from.
     """
 
     datasets: list[Dataset] = field(default_factory=list)
@@ -83,8 +86,8 @@ class Gathered:
 def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -> Gathered:
     """Reads all inputs. Each of SentEval's files is a task; all trees together make the others.
 
-    wanted: the tasks to make of trees, each of which must succeed; without any, all others that
-    succeed are made. Memory is the input. Raises DataError, UsageError, ReadError.
+    wanted: the tasks to make from trees, each of which must succeed; if empty, every other task
+    that can be made is. The input is held in memory. Raises DataError, UsageError, ReadError.
     """
     gathered = Gathered()
     sentences: dict[tuple[str, ...], Sentence] = {}
@@ -107,7 +110,7 @@ def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -
 def trees(paths: Sequence[str], kind: Kind) -> list[Sentence]:
     """The different sentences of CoNLL-U that have trees. Raises DataError, UsageError, ReadError.
 
-    Memory is the input.
+    They are all held in memory.
     """
     sentences: dict[tuple[str, ...], Sentence] = {}
     for source_kind, source in detected(paths, kind):
@@ -118,14 +121,14 @@ def trees(paths: Sequence[str], kind: Kind) -> list[Sentence]:
 
 
 def _add_trees(sentences: dict[tuple[str, ...], Sentence], source: Source) -> None:
-    """Adds the sentences of CoNLL-U that have trees, each once, by its words."""
+    """Adds the sentences of CoNLL-U that have trees; sentences with the same words count once."""
     for sentence in conllu.read(source):
         if status_of(sentence)[0] == OK:
             sentences.setdefault(tuple(sentence.forms), sentence)
 
 
 def _task_of(name: str) -> str:
-    """The task that a part of the name says, from its end; else the name without its suffixes.
+    """The task that the last known part of a name stands for; else the name without its suffixes.
 
     >>> _task_of("past_present.txt.gz"), _task_of("probe.word-content.txt"), _task_of("probe.a.txt")
     ('tense', 'word-content', 'probe.a')
@@ -193,10 +196,10 @@ def distinct(cases: Iterable[Case], unchanged: Set[str]) -> Iterator[Case]:
 
 
 def balanced(cases: Sequence[Case], random: Random) -> list[Example]:
-    """Eight tenths for training and one each for dev and test, with classes of equal size.
+    """Examples in classes of equal size: eight tenths for training, one each for dev and test.
 
-    The most frequent classes are taken, as many as keep most sentences: n classes of which the
-    least frequent has c sentences keep n * c. Cases with the same target are in the same split.
+    The most frequent classes are taken, as many as keep the most sentences: n classes of which
+    the least frequent has c sentences keep n * c. Cases with the same target are in the same split.
     Raises TooFew.
     """
     counts = Counter(case.label for case in cases)
@@ -222,7 +225,7 @@ def balanced(cases: Sequence[Case], random: Random) -> list[Example]:
 
 
 def _parted(cases: Iterable[Case], n_dev: int, random: Random) -> dict[str, list[Case]]:
-    """Cases by split, those of one target together; dev and test get up to n_dev of a class."""
+    """Cases by split, all of one target in the same; dev and test get up to n_dev of a class."""
     groups: dict[str, list[Case]] = defaultdict(list)
     for number, case in enumerate(cases):
         groups[case.target or f"\0{number}"].append(case)

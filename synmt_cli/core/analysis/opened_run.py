@@ -53,7 +53,7 @@ class OpenedRun:
         return self.prepare(record if record.status == OK else record.without_tree())
 
     def batches(self, records: Sequence[Record]) -> Iterator[tuple[Array, Side]]:
-        """Yields the indices of some prepared records, and their sources; longest first."""
+        """Yields batches of prepared records, longest first: their indices and their sources."""
         if not records:
             return
         source = self.vocabularies.source

@@ -1,14 +1,14 @@
 """Probing tasks: what the states of a frozen encoder hold. Conneau et al. (2018).
 
 Applied to translation as by Wang et al. (2019, section 5.3): a sentence is the mean of the
-encoder's states, with that of the end of sentence and without padding; a classifier with one
+encoder's states, end of sentence included and padding left out; a classifier with one
 hidden layer is trained on these means. They do not say how they pool and classify; this is our
 reading.
 
-A control task (Hewitt and Liang 2019) has labels that only memory can give: each type of word has
-one at random, in the proportions of the task, and a probe that learns it as well shows what the
-probe can learn and not what the states hold. Theirs are of words; a sentence here has the label of
-its first word, case aside, which occurs in training and in test alike.
+A control task (Hewitt and Liang 2019) has labels that can only be memorised: each word type gets
+a random one, in the proportions of the task. A probe that learns it as well shows what the probe
+can learn, and not what the states hold. Their control tasks label words; here a sentence has the
+label of its first word, case aside, because first words occur in training and in test alike.
 """
 
 import math
@@ -40,9 +40,9 @@ WINDOW = 1000  # sentences that are sorted by length at a time
 class Probe:
     """Probes one run. remarks: what happened to sentences -> how many.
 
-    layers: what is probed, from 0, the bottom layer; None is the encoder's output. n_seeds:
-    classifiers, with one seed after another. control: whether there is a control task.
-    on_sentences: receives how many more were encoded.
+    layers: those that are probed, from 0, the bottom layer; None is the encoder's output.
+    n_seeds: how many seeds to train with, from that of settings on. control: whether there is a
+    control task. on_sentences: receives how many more were encoded.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Probe:
         self.remarks: Counter[str] = Counter()
 
     def probe(self, dataset: Dataset) -> tuple[Dataset, list[ProbeResult]]:
-        """Encodes the sentences of a task once, then trains and tests, for each layer.
+        """Encodes the sentences of a task once, then trains and tests classifiers for each layer.
 
-        Returns also what was probed: sentences that are not too long.
+        Returns the data that was probed, without sentences that are too long, and the results.
         """
         splits = {}
         limit = f"--max-pieces {self._max_pieces}"
@@ -108,7 +108,10 @@ class Probe:
         n_classes: int,
         number: int,
     ) -> classifier.Fit:
-        """The classifier of a seed, for any labels. splits: vectors (n, D), n examples."""
+        """Trains and tests a classifier for the labels that `label` gives.
+
+        splits: vectors (n, D), n examples. number: what is added to the seed of the settings.
+        """
         data = {
             split: (vectors, torch.tensor([*map(label, kept)], dtype=torch.long))
             for split, (vectors, kept) in splits.items()
@@ -146,7 +149,10 @@ def record_of(reader: Reader, example: Example) -> Record:
 
 
 def control_task(classes: Sequence[int], seed: int) -> Callable[[Example], int]:
-    """A label for each first word of a sentence, drawn from `classes`, by the seed."""
+    """Returns a function that draws a label of `classes` for a sentence, by its first word.
+
+    The same word and seed always give the same label.
+    """
 
     def label(example: Example) -> int:
         first = example.text.split(maxsplit=1)[:1]

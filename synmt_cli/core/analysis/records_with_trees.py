@@ -20,7 +20,7 @@ Add = Callable[[Sequence[Record], Side], None]  # prepared records, and their ba
 def open_all(
     folders: Sequence[str], checkpoint: str, device: torch.device, parser: str
 ) -> list[OpenedRun]:
-    """Opens the runs. Raises SynmtError; parameters as of `open_run`."""
+    """Opens the runs. Raises SynmtError; the parameters are those of `open_run`."""
     runs = [open_run(folder, checkpoint, device, parser, _NEEDS) for folder in folders]
     refuse_other_vocabulary(runs)
     return runs
@@ -32,7 +32,7 @@ def show(
     max_pieces: int,
     on_records: Callable[[int], None],
 ) -> dict[str, int]:
-    """Gives each run's batches to its `Add`. Returns why records were left out -> how many.
+    """Passes the batches of each run to its `Add`. Returns reason -> number of records left out.
 
     on_records: receives how many more were read.
     """
@@ -53,7 +53,7 @@ def show(
 
 
 def notes(left_out: Mapping[str, int], n: int, source: str) -> list[str]:
-    """What was left out of n segments, in words. Raises DataError if that is all of them."""
+    """Says in words what was left out of n segments. Raises DataError if none remain."""
     if not n:
         raise DataError(source, None, "no segments to measure")
     if sum(left_out.values()) == n:

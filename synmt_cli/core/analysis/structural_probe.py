@@ -6,10 +6,10 @@ A linear map B of rank k is learned on the states h of a frozen encoder, one for
     depth:     |B h_i|^2          against the arcs between word i and the root
 
 The loss of a sentence of n words is the mean of the absolute differences, over n^2 pairs or n
-words, and that of a batch the mean of its sentences'. As in their published code: B is drawn from
-[-0.05, 0.05]; Adam, 0.001, batches of 20 sentences; after an epoch without a better loss on dev
-the rate is divided by 10; the B that is best there is kept, and training ends after 5 epochs
-without an improvement, or after 40. Their words have the mean of their pieces' states; so do ours.
+words, and the loss of a batch the mean over its sentences. As in their published code: B is drawn
+from [-0.05, 0.05]; Adam, 0.001, batches of 20 sentences; after an epoch without a better loss on
+dev the rate is divided by 10; the B that is best on dev is kept, and training ends after 5 epochs
+without an improvement, or after 40; the state of a word is the mean over its pieces.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ Kind = Literal["distance", "depth"]
 
 @dataclass(frozen=True, slots=True)
 class ProbedSentence:
-    """states: (n, D) of n words. gold: of the same words."""
+    """A sentence of n words. states: (n, D). gold: the geometry of these words in the tree."""
 
     states: Tensor
     gold: Geometry
@@ -66,7 +66,7 @@ class Fit:
 
 
 def parted(sentences: Sequence[Sentence], seed: int) -> dict[str, list[Sentence]]:
-    """Eight tenths for training and one each for dev and test, by chance. Raises UsageError."""
+    """Splits at random: eight tenths for training, one each for dev and test. Raises UsageError."""
     if len(sentences) < FEWEST:
         problem = f"{len(sentences)} different sentences with trees; it needs {FEWEST}"
         raise UsageError(f"--structural: {problem}")
@@ -79,7 +79,7 @@ def parted(sentences: Sequence[Sentence], seed: int) -> dict[str, list[Sentence]
 class StructuralProbe:
     """Probes one run. remarks: what happened to sentences -> how many.
 
-    rank: k; 0 is the width of the states. n_seeds: probes, with one seed after another.
+    rank: k; 0 for the width of the states. n_seeds: how many seeds to train with, `seed` first.
     on_sentences: receives how many more were encoded.
     """
 
@@ -189,7 +189,7 @@ def word_states(states: Tensor, piece_word: Sequence[int], words: Sequence[int])
 def squared_distances(projected: Tensor) -> Tensor:
     """|x_i - x_j|^2 of all pairs, (B, n, n). projected: (B, n, k).
 
-    By products, so that no (B, n, n, k) is made.
+    They are computed from products, so that no (B, n, n, k) is made.
     """
     norms = projected.pow(2).sum(-1)  # (B, n)
     products = projected @ projected.transpose(1, 2)  # (B, n, n)
@@ -270,7 +270,7 @@ def figures(
     }
     known = {name: [n for n in values if n is not None] for name, values in columns.items()}
     means = {name: mean(values) if values else None for name, values in known.items()}
-    # Those of the draw of test sentences, which is the same for all seeds
+    # The standard errors from the draw of test sentences, which is the same for all seeds
     of_uuas = [one.standard_error for one in distances if one.standard_error is not None]
     root, n = means["root"], len(depths[0].roots)
     return StructuralFigures(

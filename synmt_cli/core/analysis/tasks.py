@@ -8,32 +8,31 @@ label is about is in one split only. Some tasks differ, because they come from d
     word-content      which one of the most frequent nouns, verbs and adjectives of at least
                       four letters is in the sentence, once; one such word for each 50
                       sentences, at most 1,000; SentEval takes 1,000 words of middle rank
-    tree-depth        arcs from the root to the deepest word; SentEval's is of constituents,
-                      and freed of its correlation with length
-    top-constituents  from Penn brackets: the labels of what the sentence consists of, such as
-                      NP_VP_., as in SentEval the 19 most frequent and OTHER; sequences with
-                      punctuation inside or without `.` at the end are left out. Words have
-                      spaces between them
-    bigram-shift      whether two neighbours were exchanged (I) or not (O): neither of them
-                      punctuation or the first word, a space between them, and a space or
-                      punctuation around them, in half the sentences
+    tree-depth        arcs from the root to the deepest word; SentEval's is the depth of
+                      constituents, decorrelated from length
+    top-constituents  from Penn brackets: the labels of the parts of the sentence, such as
+                      NP_VP_.; as in SentEval, the 19 most frequent sequences and OTHER; those
+                      with punctuation inside or without `.` at the end are left out. The text
+                      has a space between any two words
+    bigram-shift      whether two neighbours were exchanged (I) or not (O), in half the
+                      sentences: neither is punctuation or the first word, a space is between
+                      them, and a space or punctuation on both sides of them
     tense             Past or Pres of the finite verb of the main clause, in the indicative: the
                       root, or else its first auxiliary or copula
     subject-number    Sing or Plur of the root's one nsubj, if it is a common noun
-    object-number     the same of the root's obj
-    odd-man-out       whether a noun or verb was exchanged for another (C) or not (O): one of
-                      the same UPOS, features and capital, in half the sentences, with a space
-                      or punctuation on both sides. As in SentEval
-                      the two bigrams that it makes are about as frequent as the right ones, here
-                      in the sentences themselves, this one left out, within a factor of 2
-                      with 1 added. SentEval takes words that occur 40 to 400 times in its corpus,
-                      which no treebank is large enough for; here all may be taken
+    object-number     the same for the root's obj
+    odd-man-out       whether a noun or verb was exchanged for another (C) or not (O): one with
+                      the same UPOS, features and capitalisation, in half the sentences, with a
+                      space or punctuation on both sides. As in SentEval, the two bigrams that it
+                      makes are about as frequent as the right ones: here their counts in all
+                      other sentences, with 1 added, differ by a factor of 2 at most.
+                      SentEval takes words that occur 40 to 400 times in its corpus, for which no
+                      treebank is large enough; here any word may be taken
     coordination-inversion
                       whether two coordinate main clauses with subjects of their own, neither of
                       which begins with punctuation, were exchanged (I) or not (O). SentEval's
-                      are balanced in clause length; here
-                      sentences are taken in pairs, whose clauses differ by n and -n words and which
-                      are both exchanged or both not
+                      are balanced in clause length; here sentences are taken in pairs whose
+                      clauses differ by n and by -n words, and both are exchanged or neither is
 """
 
 import re
@@ -55,7 +54,7 @@ from synmt_cli.formats.penn import Constituent
 ODD = ("NOUN", "VERB")
 MOST_SEQUENCES, OTHER_SEQUENCES, FULL_STOPS = 19, "OTHER", (".", "$.")
 ROOTS = ("ROOT", "TOP", "S1")
-TRIED = 200  # words that may stand in for another
+TRIED = 200  # words, at most, that are tried in place of one
 SUBJECTS = ("nsubj", "csubj", "expl")
 BEGINS = (5, 9, 13, 17, 21, 26, 29)  # first length of each class; the last is too long
 SENTENCES_A_WORD, MOST_WORDS, SHORTEST_WORD = 50, 1000, 4
@@ -65,8 +64,8 @@ SENTENCES_A_WORD, MOST_WORDS, SHORTEST_WORD = 50, 1000, 4
 class Case:
     """A sentence with its label. target: the word that the label is about, "" for none.
 
-    text: the sentence, if it is not that of a dependency tree, or no longer. One of sentence and
-    text is given.
+    text: given where there is no dependency tree, or where the text is not that of `sentence`.
+    At least one of sentence and text is given.
     """
 
     label: str
@@ -81,9 +80,9 @@ MakeOfBrackets = Callable[[Sequence[Constituent]], Iterator[Case]]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """group: surface, syntactic, semantic. file: SentEval's name for it.
+    """A probing task. group: surface, syntactic or semantic. file: SentEval's name for it.
 
-    make: from dependency trees, or of_brackets: from constituents.
+    make: makes its cases from dependency trees; of_brackets: makes them from constituents.
     """
 
     group: str
@@ -93,7 +92,7 @@ class Task:
 
 
 def sentence_length(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Classes of the number of words."""
+    """Labels sentences with the class of their number of words."""
     for sentence in sentences:
         label = bisect_right(BEGINS, len(sentence.words)) - 1
         if 0 <= label < len(BEGINS) - 1:
@@ -101,7 +100,7 @@ def sentence_length(sentences: Sequence[Sentence], random: Random) -> Iterator[C
 
 
 def word_content(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Which of the most frequent words the sentence has."""
+    """Labels sentences with the frequent word that they have, if they have exactly one."""
     counts: Counter[str] = Counter()
     for sentence in sentences:
         counts.update(_content_words(sentence))
@@ -122,13 +121,13 @@ def _content_words(sentence: Sentence) -> Iterator[str]:
 
 
 def tree_depth(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Arcs down to the deepest word."""
+    """Labels sentences with the number of arcs down to the deepest word."""
     for sentence in sentences:
         yield Case(str(max(depths([head - 1 for head in sentence.heads]))), sentence)
 
 
 def top_constituents(trees: Sequence[Constituent]) -> Iterator[Case]:
-    """The sequence of constituents and words that a sentence consists of."""
+    """Labels sentences with the sequence of constituents and words that they consist of."""
     found = [(tree, top_labels(tree)) for tree in trees]
     judged = [(tree, "_".join(labels)) for tree, labels in found if _is_plain(labels)]
     counts = Counter(sequence for _, sequence in judged)
@@ -140,10 +139,10 @@ def top_constituents(trees: Sequence[Constituent]) -> Iterator[Case]:
 
 
 def top_labels(tree: Constituent) -> list[str]:
-    """The labels below the top of one tree, without functions (NP for NP-SBJ); [] of several.
+    """The labels below the top of a tree, without functions (NP for NP-SBJ); [] for several trees.
 
-    The top is the outermost bracket, or what alone stands in it if that is called ROOT. What holds
-    no word, such as a trace, does not count.
+    The top is the outermost bracket, or, if that is one of ROOTS, the only bracket inside it.
+    A bracket without a word, such as that of a trace, does not count.
     """
     below: dict[int, list[int]] = {-1: []}  # what stands in each constituent; -1 is the line
     filled: set[int] = set()  # constituents with a word
@@ -175,23 +174,23 @@ def _label(tree: Constituent, i: int) -> str:
 
 
 def _is_plain(labels: Sequence[str]) -> bool:
-    """Whether the one punctuation mark, also quotes and brackets, is a full stop at the end."""
+    """Whether the one punctuation mark, quotes and brackets included, is a full stop at the end."""
     return [*map(_is_mark, labels)] == [False] * (len(labels) - 1) + [True] and (
         labels[-1] in FULL_STOPS
     )
 
 
 def _is_mark(label: str) -> bool:
-    """Whether a part of speech is one of punctuation, in the Penn Treebank (, `` -LRB-) or in
+    """Whether a part of speech is that of punctuation, in the Penn Treebank (, `` -LRB-) or in
     treebanks of German ($, $( $*LRB*).
     """
     if label in ("$", "#"):
-        return False  # of money
+        return False  # currency signs
     return label in penn.BRACKETS or label.startswith("$") or not re.search(r"[^\W_]", label)
 
 
 def bigram_shift(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Half the sentences, by chance, with two neighbours exchanged. No tree fits these."""
+    """Exchanges two neighbours in half the sentences, by chance. No tree fits the result."""
     for sentence in sentences:
         rows = tokens_of([sentence]).rows
         pairs = [
@@ -214,8 +213,8 @@ def _exchangeable(row: Sequence[str], following: Sequence[str]) -> bool:
 
 
 def _stand_apart(rows: Sequence[Sequence[str]], first: int, last: int) -> bool:
-    """Whether a space or punctuation is on both sides of these words, so that others would not
-    run together with their neighbours, as after the `l'` of `l'assemblée`.
+    """Whether a space or punctuation is on both sides of these words, so that others in their
+    place would not run together with the neighbours, as after the `l'` of `l'assemblée`.
     """
     between = (first - 1, last)  # the rows before the two places
     return all(
@@ -226,13 +225,13 @@ def _stand_apart(rows: Sequence[Sequence[str]], first: int, last: int) -> bool:
 
 
 def plain(sentence: Sentence) -> str:
-    """A sentence as its written tokens make it, whatever its comment text says."""
+    """The text that the written tokens of a sentence make, whatever its comment `text` says."""
     rows = tokens_of([sentence]).rows
     return written(rows, [row[FORM] for row in rows])
 
 
 def written(rows: Sequence[Sequence[str]], forms: Sequence[str]) -> str:
-    """A line of text with spaces as in the rows."""
+    """The forms as a line of text, with spaces where the rows have them."""
     parts = [form + " " * _space_after(row) for row, form in zip(rows, forms, strict=True)]
     return "".join(parts).rstrip(" ")
 
@@ -242,7 +241,10 @@ def _space_after(row: Sequence[str]) -> bool:
 
 
 def tense(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Tense of the main clause's finite verb; German `würde` is Past, but no past tense."""
+    """Labels sentences with the tense of the main clause's finite verb.
+
+    It has to be indicative: German `würde` is Past, but not a past tense.
+    """
     for sentence in sentences:
         root = sentence.heads.index(0)
         helpers = [*_dependents(sentence, root, "aux"), *_dependents(sentence, root, "cop")]
@@ -256,7 +258,7 @@ def tense(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
 
 
 def number(sentences: Sequence[Sentence], random: Random, relation: str) -> Iterator[Case]:
-    """Number of the main clause's one dependent by a relation, if it is a common noun."""
+    """Labels sentences with the number of the root's one dependent by a relation, a common noun."""
     for sentence in sentences:
         rows = _dependents(sentence, sentence.heads.index(0), relation)
         if len(rows) == 1 and rows[0][UPOS] == "NOUN":
@@ -280,7 +282,7 @@ def _features(row: Sequence[str]) -> dict[str, str]:
 
 
 def odd_man_out(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Half the sentences, by chance, with another noun or verb in place of one. No tree fits."""
+    """Replaces a noun or verb in half the sentences, by chance. No tree fits the result."""
     bigrams: Counter[tuple[str, str]] = Counter()
     words: dict[tuple[str, str, bool], dict[str, None]] = {}
     for sentence in sentences:
@@ -336,7 +338,7 @@ def _replacement(
 
 
 def coordination_inversion(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Half the sentences, by chance, with their two main clauses exchanged. No tree fits."""
+    """Exchanges the two main clauses in half the sentences, by chance. No tree fits the result."""
     waiting: dict[int, list[_Clauses]] = defaultdict(list)  # by difference of lengths
     for sentence in sentences:
         clauses = _two_clauses(sentence)
@@ -352,7 +354,7 @@ def coordination_inversion(sentences: Sequence[Sentence], random: Random) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class _Clauses:
-    """A sentence of two coordinate clauses. The rows of each, of what joins them, and the end."""
+    """A sentence of two coordinate clauses: the rows of each, of what joins them, of the end."""
 
     sentence: Sentence
     first: list[list[str]]
@@ -362,11 +364,11 @@ class _Clauses:
 
     @property
     def difference(self) -> int:
-        """How many words longer the first is."""
+        """How many words longer the first clause is than the second."""
         return len(self.first) - len(self.second)
 
     def text(self, inverted: bool) -> str:
-        """The sentence; inverted, the capital stays at its beginning."""
+        """The sentence; if the clauses are exchanged, it still begins with a capital."""
         first, second = self.first, self.second
         if inverted:
             capital = second[0][FORM][:1].upper() + second[0][FORM][1:]

@@ -1,8 +1,8 @@
-"""Trees as distances and depths of words, and how well others agree with them.
+"""Trees as distances and depths of words, and how well predictions agree with them.
 
-The measures of Hewitt and Manning (2019), as in their published code: of a minimum spanning tree
-and of the least deep word, punctuation is left out; rank correlations are of all words, averaged
-over the sentences of one length and then over the lengths from 5 to 50.
+The measures of Hewitt and Manning (2019), as in their published code: the minimum spanning tree
+and the least deep word leave punctuation out; rank correlations take all words, averaged over the
+sentences of one length and then over the lengths from 5 to 50.
 """
 
 import math
@@ -32,7 +32,10 @@ class Geometry:
 
 
 def geometry(heads: Sequence[int], upos: Sequence[str], words: Sequence[int]) -> Geometry:
-    """Of some words of a tree, in their order; paths may lead over the others. heads: from 0."""
+    """The geometry of some words of a tree, in their order. heads: from 0.
+
+    The paths between them may pass through the other words.
+    """
     chosen = np.array(words, np.int64)
     distances = path_lengths(heads)[np.ix_(chosen, chosen)]
     judged = np.array([upos[word] != "PUNCT" for word in words], bool)
@@ -55,7 +58,9 @@ def path_lengths(heads: Sequence[int]) -> Array:
 
 
 def spanning_tree(distances: Array) -> set[tuple[int, int]]:
-    """The edges (i, j), i < j, of a minimum spanning tree, by Prim's algorithm. (n, n), n > 0.
+    """The edges (i, j), i < j, of a minimum spanning tree, by Prim's algorithm.
+
+    distances: (n, n), n > 0.
 
     >>> sorted(spanning_tree(np.array([[0, 1, 2], [1, 0, 1], [2, 1, 0]])))
     [(0, 1), (1, 2)]
@@ -76,7 +81,7 @@ def spanning_tree(distances: Array) -> set[tuple[int, int]]:
 
 
 def rank_correlation(a: Array, b: Array) -> float:
-    """Spearman's, ties with their mean rank; 0 where one of them is constant. a, b: (n,).
+    """Spearman's rho; ties get their mean rank; 0 if a or b is constant. a, b: (n,).
 
     >>> rank_correlation(np.array([1.0, 2, 3]), np.array([10.0, 30, 20]))
     0.5
@@ -96,7 +101,7 @@ def _ranks(values: Array) -> Array:
 
 @dataclass(slots=True)
 class DistanceScores:
-    """Of predicted distances, sentence by sentence. edges: (right, all) of each sentence."""
+    """Scores of predicted distances. edges: (right, all) of each sentence."""
 
     edges: list[tuple[int, int]] = field(default_factory=list)
     correlations: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -119,7 +124,7 @@ class DistanceScores:
 
     @property
     def standard_error(self) -> float | None:
-        """Of `uuas`, from the draw of sentences: that of a ratio of two sums."""
+        """The standard error of `uuas` over draws of sentences: that of a ratio of two sums."""
         share, n = self.uuas, len(self.edges)
         if share is None or n < 2:
             return None
@@ -134,13 +139,13 @@ class DistanceScores:
 
 @dataclass(slots=True)
 class DepthScores:
-    """Of predicted depths. roots: whether the least deep word of a sentence is its root."""
+    """Scores of predicted depths. roots: whether the least deep word of a sentence is its root."""
 
     roots: list[bool] = field(default_factory=list)
     correlations: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, gold: Geometry, depths: Array) -> None:
-        """Judges the depths of a sentence, (n,); its root, unless that has no pieces or is
+        """Judges the depths of a sentence, (n,), and its root, unless the root has no pieces or is
         punctuation.
         """
         if (gold.depths[gold.judged] == 0).any():
@@ -156,7 +161,7 @@ class DepthScores:
 
     @property
     def spearman(self) -> float | None:
-        """As that of distances."""
+        """The mean over lengths of the mean correlation; None without a sentence of LENGTHS."""
         return _by_length(self.correlations)
 
 

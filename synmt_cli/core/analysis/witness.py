@@ -48,7 +48,7 @@ class Witness(Modifier):
 def witnessed(
     stack: Stack, before: See = ignore, after: See = ignore, see_weights: See = ignore
 ) -> Iterator[None]:
-    """Shows the scores before and after a stack's modifiers, and the weights, in this context."""
+    """Inside, shows the scores before and after a stack's modifiers, and the weights."""
     n_layers = len(stack.layers)
     first, last = Witness(n_layers, before), Witness(n_layers, after, see_weights)
 
@@ -66,7 +66,7 @@ def witnessed(
 
 @contextmanager
 def witnessed_across(stack: Stack, see_weights: See) -> Iterator[None]:
-    """Shows the weights of attention to the source, in this context."""
+    """Inside, shows the weights of attention to the source."""
 
     def show(layer: int) -> Callable[[nn.Module, tuple[Any, ...]], None]:
         def before(attention: nn.Module, arguments: tuple[Any, ...]) -> None:

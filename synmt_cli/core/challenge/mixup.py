@@ -51,12 +51,12 @@ class Item:
 
 
 def _article(noun: str, masculine: str) -> str:
-    """Only masculine nouns have different articles in nominative and accusative."""
+    """The definite article of a noun. masculine: that of masculine nouns, which differs by case."""
     return "das" if noun in NEUTER else "die" if noun in FEMININE else masculine
 
 
 def items() -> list[Item]:
-    """All 198, each with the object first right before the same with the subject first.
+    """All 198 sentences: each with the object first, then the same one with the subject first.
 
     >>> [one.id for one in items()][:3]
     ['object-01-ovs', 'object-01-svo', 'object-02-ovs']

@@ -1,11 +1,11 @@
 """Challenge sets: the sentences in which a word is far from its head (Choshen and Abend, 2019).
 
-A word counts if it meets a condition on its columns and the distance
-|id - head| is in a range. The conditions are those of the code of Choshen and Abend (2021),
-with two corrections and an addition. There the root's distance was its id, since its HEAD is 0;
-here a root has no distance. There rows were counted; here ids, so that multiword tokens and empty
-nodes change nothing. There a stranded preposition had to be labelled obl, as parsers label many;
-here it may also be labelled case and follow its head, as in treebanks.
+A word counts if it meets a condition on its columns and the distance |id - head| is in a range.
+The conditions are those of the code of Choshen and Abend (2021), with two corrections and an
+addition. In their code the root's distance was its id, since its HEAD is 0; here a root has no
+distance. They counted rows; here ids count, so that multiword tokens and empty nodes change
+nothing. They required a stranded preposition to be labelled obl, as parsers label many; here it
+may also be labelled case and follow its head, as in treebanks.
 """
 
 import re
@@ -24,7 +24,7 @@ from synmt_cli.formats.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, Sentence
 
 COMMENT = "synmt_challenge"
 ANY, ALL = "any", "all"
-# What a condition is on: the fields of Condition and the options of the command.
+# The columns that conditions test, by fields of Condition and options of the command.
 COLUMNS = {"form": FORM, "lemma": LEMMA, "upos": UPOS, "feats": FEATS, "deprel": DEPREL}
 NEITHER = "none"  # the label of a segment that meets no condition
 Match = tuple[str, int, int]  # name of the condition, word, head; both 1-based ids as in the file
@@ -63,7 +63,7 @@ class Condition:
 def _compiled(option: str, pattern: str) -> re.Pattern[str]:
     try:
         with warnings.catch_warnings():
-            # Of sets within sets, which a later Python may read in another way.
+            # Python warns of sets within sets, which a later version may read in another way.
             warnings.simplefilter("ignore", FutureWarning)
             return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -71,8 +71,8 @@ def _compiled(option: str, pattern: str) -> re.Pattern[str]:
         raise UsageError(f"{problem}: {error}") from None
 
 
-# name: its conditions, of which a word meets one. The first of each is that of the companion code's
-# extract_phenomena.py.
+# Name -> its conditions: a word has to meet one of them. The first of each comes from
+# extract_phenomena.py in the companion code.
 PHENOMENA = {
     "particle": (Condition("particle", deprel="prt"),),
     "reflexive": (Condition("reflexive", feats="Reflex=Yes"),),
@@ -128,7 +128,7 @@ class ChallengeSegment:
         return {name for of_sentence in self.matches for name, _, _ in of_sentence}
 
     def written(self, form: str, columns: Sequence[str] = ()) -> bytes:
-        """Its record: `conllu` its blocks with a comment, `text` the line, `ids` its id.
+        """The segment as `conllu`, its blocks with a comment; `text`, the line; or `ids`, its id.
 
         The id is that of the record that `featurize` makes: synmt_line, sent_id or the number.
         columns: lines of other files to add to a line.
@@ -139,7 +139,7 @@ class ChallengeSegment:
             first = self.segment.text
         else:
             first = printable(self.segment.record.id or str(self.number))
-        if columns:  # no TAB of a text is one between columns
+        if columns:  # a TAB of a text must not separate columns
             return line("\t".join(one.replace("\t", " ") for one in (first, *columns)))
         return line(first)
 
@@ -181,7 +181,7 @@ def split(
     outputs: Mapping[str, Sequence[str]],
     form: str,
 ) -> None:
-    """Writes the segments that meet a condition, and their other lines, to its files.
+    """Writes the segments that meet a condition, and their other lines, to the condition's files.
 
     outputs: condition, or ANY -> a path for the segments and one for each line. All files
     appear, or none. Raises CreateError, WriteError.

@@ -1,16 +1,16 @@
-"""Who does what to whom in an English sentence with two known nouns.
+"""Finds out who does what to whom in an English sentence with two known nouns.
 
     active        the noun before the verb is the subject    the child brings the ball
     object first  two noun phrases, then the verb            the ball the child brings
     passive       the noun after `by` is the subject         the ball is brought by the child
     undecided     anything else, with the reason
 
-By rules over words, without a parser: the sentences are as short as the rules. A verb is a
-form in the lexicon, or another word that is inflected like one (-s, -ed, -ing) and is not
-listed as something else; participles in -en are listed. Which verb a translation has is
-disregarded, as in the paper: it tells where a verb is. A noun after a preposition is no object
+It goes by rules over words, without a parser: the sentences are as short as the rules. A verb
+is a form in the lexicon, or another word that is inflected like one (-s, -ed, -ing) and is not
+listed as something else; participles in -en are listed. As in the paper, it does not matter
+which verb a translation has, only where it is. A noun after a preposition is not an object
 ("insists on the horse"), except after a verb of the lexicon with on, at or against ("presses on
-the table"). Nouns have to be those of the sentence.
+the table"). The nouns have to be translations of those of the sentence.
 """
 
 import re
@@ -126,7 +126,7 @@ tell tells told told telling
 """
 _rows = [row.split() for row in _VERBS.strip().split("\n")]
 FINITE = frozenset(form for row in _rows for form in row[:3])
-# In -en of other verbs: they are few, and most words that end so are no participles.
+# Participles in -en of other verbs: they are few, and most words in -en are not participles.
 _IN_EN = _words(
     "forbidden forgiven forgotten frozen hidden mistaken outridden overridden overtaken proven"
     " spoken stricken trodden undertaken woken woven written"
@@ -142,9 +142,9 @@ PREPOSITIONS = _words(
     "by of to with for from in on at into onto under over through after before against about"
     " towards toward upon across beside besides"
 )
-PRESSED = _words("on at against")  # press on the table: it is still what is pressed
+PRESSED = _words("on at against")  # "press on the table": the table is still pressed
 CLAUSE_ENDS = _words(". ; : ! ?")
-# They end like an inflected verb and are not verbs.
+# Words that end like an inflected verb and are not verbs.
 NO_VERBS = _words(
     "is was has does his its this as us thus always perhaps besides sometimes towards less"
     " red bed during thing king string something nothing anything everything evening morning"
@@ -154,7 +154,7 @@ NO_VERBS = _words(
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """RIGHT, WRONG or UNDECIDED; ACTIVE or PASSIVE where decided, else the reason."""
+    """A judgement: RIGHT or WRONG, with ACTIVE or PASSIVE; or UNDECIDED, with the reason."""
 
     verdict: str
     voice: str = ""
@@ -162,7 +162,7 @@ class Verdict:
 
 
 class Undecided(Exception):
-    """The reason why a translation cannot be judged."""
+    """A translation cannot be judged; the message says why."""
 
 
 def judge(item: Item, translation: str) -> Verdict:
@@ -183,7 +183,7 @@ def judge(item: Item, translation: str) -> Verdict:
 
 
 def judged(item: Item, translation: str) -> JudgedTranslation:
-    """The same, as reports have it."""
+    """The verdict of `judge`, as reports have it."""
     verdict = judge(item, translation)
     outcome = f"{verdict.verdict}_{verdict.voice}" if verdict.voice else verdict.verdict
     facts = (item.id, item.construction, item.order, item.sentence, translation)
@@ -191,7 +191,7 @@ def judged(item: Item, translation: str) -> JudgedTranslation:
 
 
 def _place(words: Sequence[str], noun: str, role: str) -> int:
-    """Where the one word for a German noun is. Raises Undecided."""
+    """The place of the one word for a German noun. Raises Undecided for none or several."""
     places = [place for place, word in enumerate(words) if word in NOUNS[noun]]
     if len(places) != 1:
         raise Undecided(f"{'no' if not places else 'more than one'} {role}")
@@ -220,7 +220,7 @@ def _agent(words: Sequence[str], first: int, second: int) -> tuple[int, str]:
 
 
 def _of_active(between: Sequence[str], first: int) -> tuple[int, str]:
-    """Active, unless the second noun is no object. Raises Undecided."""
+    """The first noun and ACTIVE. Raises Undecided if the second noun is not an object."""
     is_known = bool((FINITE | PARTICIPLES | PROGRESSIVE).intersection(between))
     if _is_after_preposition(between, PREPOSITIONS - PRESSED if is_known else PREPOSITIONS):
         raise Undecided("the second noun follows a preposition")
@@ -237,7 +237,10 @@ def _is_after_preposition(
 
 
 def _by(between: Sequence[str], second: int) -> tuple[int, str]:
-    """Passive, with or without a form of be, if `by` belongs to the second noun."""
+    """The second noun and PASSIVE, with or without a form of be.
+
+    Raises Undecided unless a participle is before `by`, and `by` belongs to the second noun.
+    """
     at = len(between) - 1 - list(reversed(between)).index("by")
     verb, phrase = between[:at], between[at + 1 :]
     known = any(word in PARTICIPLES for word in verb)

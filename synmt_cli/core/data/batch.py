@@ -22,9 +22,9 @@ class Batch:
     """Some pairs, ready for the model. target begins with BOS, target_out ends in EOS.
 
     target has no `pad`: its padding is in the future of every token, or not read at all.
-    lengths: of the targets, EOS counted. real: (N,), where in target_out.flatten() their tokens
-    are; None where it has no padding. Both are made with the batch: a device that was asked for
-    them later would have to be waited for.
+    lengths: of the targets, EOS counted. real: (N,), the places of their tokens in
+    target_out.flatten(); None if it has no padding. Both are made with the batch: asking a
+    device for them later would mean waiting for it.
     """
 
     source: Side
@@ -57,7 +57,7 @@ class Batch:
         )
 
     def tensors(self) -> Iterator[Tensor]:
-        """All that are in the batch."""
+        """Yields every tensor of the batch."""
         for side in (self.source, self.target):
             yield from (side.ids, *side.features.values())
             yield from () if side.pad is None else (side.pad,)

@@ -62,7 +62,7 @@ def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
 def stored(folder: Path, wanted: dict[str, Any]) -> tuple[Corpus, list[str]] | None:
     """The corpus of a cache, and the SHA-256 of the files it was read from.
 
-    None if there is no cache, or it is another one or damaged.
+    None if there is no cache, or if it is damaged or was made of something else.
     """
     try:
         if regular_files.problem(folder, is_folder=True):
@@ -117,7 +117,7 @@ def make(
 
 
 def _state(path: str) -> list[Any]:
-    """The name of a file, and what shows that it is the same one."""
+    """The name of a file, and its size, time of change and inode, which identify it."""
     size, changed, inode = reading.state(path)
-    # An inode may have 64 bits without a sign, which not every reader of JSON takes for a number.
+    # An inode may be an unsigned number of 64 bits, which not every reader of JSON accepts.
     return [json_files.as_text(os.path.basename(path)), size, changed, str(inode)]

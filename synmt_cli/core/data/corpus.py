@@ -26,9 +26,9 @@ class Corpus:
     """Pairs as ids. source ends in EOS; target has neither BOS nor EOS.
 
     features: one value for each source token, EOS included. target_features: one for BOS and
-    each target token. n_pieces: of each target, (n,), where it also has transitions. references:
-    raw target lines, if they were asked for. left_out: reason -> number of records left out.
-    n_treeless: pairs whose source has no tree.
+    each target token. n_pieces: the pieces of each target, (n,), if targets are transitions.
+    references: raw target lines, if they were asked for. left_out: reason -> number of records
+    left out. n_treeless: pairs whose source has no tree.
     """
 
     source: Ragged
@@ -50,7 +50,11 @@ class Corpus:
         left_out: Counter[str],
         n_treeless: int,
     ) -> Corpus:
-        """columns: `source`, `target`, features as `source.depth`, the target's as `after.arc`."""
+        """A corpus made of columns.
+
+        columns: `source`, `target`, features such as `source.depth`, those of the target such as
+        `after.arc`, and `n_pieces` if targets are transitions.
+        """
 
         def under(base: str) -> dict[str, Ragged]:
             named = ((name.partition("."), rows) for name, rows in columns.items())
@@ -63,14 +67,14 @@ class Corpus:
         return cls(*sides, encoding, references, left_out, n_pieces, n_treeless)
 
     def lengths_of(self, rows: Array) -> Array:
-        """How long the targets of some pairs are, EOS counted: in pieces, (len(rows),)."""
+        """The lengths of the targets of some pairs, in pieces, EOS counted, (len(rows),)."""
         if self.n_pieces is None:
             return self.target.lengths_of(rows) + 1
         lengths: Array = self.n_pieces[rows].astype(np.int64) + 1
         return lengths
 
     def longer_sides_of(self, rows: Array) -> Array:
-        """How long the longer sides of some pairs are, EOS counted: in pieces, (len(rows),)."""
+        """The lengths of the longer sides of some pairs, in pieces, EOS counted, (len(rows),)."""
         longer: Array = np.maximum(self.lengths_of(rows), self.source.lengths_of(rows))
         return longer
 
@@ -79,7 +83,7 @@ class Corpus:
 
     @property
     def n_target_pieces(self) -> int:
-        """The lengths of all targets together, as `lengths_of` has them."""
+        """The sum of the lengths of all targets, as `lengths_of` counts them."""
         return int(self.lengths_of(np.arange(len(self))).sum())
 
     @property
@@ -134,7 +138,7 @@ class Corpus:
 
 
 def _windows(n: int, seed: int, epoch: int) -> Iterator[Array]:
-    """Yields the rows of each window, rising; every row is in one."""
+    """Yields the rows of each window, in rising order; every row is in one window."""
     blocks = np.arange(0, n, BLOCK)
     if n > WINDOW:
         blocks = np.random.default_rng([epoch, seed, n]).permutation(blocks)

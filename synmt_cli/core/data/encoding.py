@@ -44,7 +44,7 @@ class Encoding:
         return values
 
     def ragged(self, sentences: Sequence[Values]) -> dict[str, Ragged]:
-        """The values of many sentences: feature -> one row for each of them."""
+        """The values of many sentences: feature -> one row for each sentence."""
         return {
             name: Ragged.of([values[name] for values in sentences], self.dtype(name))
             for name in self.needs
@@ -56,9 +56,9 @@ class Encoding:
         return np.float32 if FEATURES[name].kind == "float" else np.int32
 
     def merge(self, others: Encoding) -> dict[str, Array]:
-        """Adds labels and paths of others: feature -> their numbers here, by their numbers there.
+        """Adds the labels and paths of `others`. Returns feature -> numbers here, by numbers there.
 
-        Features that are numbers by themselves are left out.
+        Features whose values are numbers anyway are left out.
         """
         labels = self.labels.merge(others.labels)
         kinds = {name: FEATURES[name].kind for name in self.needs}

@@ -20,7 +20,7 @@ NONE = 0
 
 
 class Labels:
-    """label -> id. growing: a new label gets the next id, else NONE."""
+    """The ids of labels. growing: whether a new label gets the next id, or NONE."""
 
     def __init__(self, names: Iterable[str] = (), growing: bool = False) -> None:
         self._ids = {name: id for id, name in enumerate(names, NONE + 1)}
@@ -35,7 +35,7 @@ class Labels:
         return list(self._ids)
 
     def id(self, name: str) -> int:
-        """The id of a label, or of its part before the colon if training met no more of it.
+        """The id of a label, or of its part before the colon if the whole is not in training.
 
         "" is not a label.
 
@@ -48,19 +48,19 @@ class Labels:
         return self._ids.get(name) or self._ids.get(name.partition(":")[0], NONE)
 
     def merge(self, others: Labels) -> Array:
-        """The ids here of the labels of others, by their ids there, NONE first."""
+        """Returns the id here of each label of `others`, indexed by its id there, NONE first."""
         return np.array([NONE, *map(self.id, others.names)], np.int64)
 
 
 class PathTree:
-    """Distinct paths as a tree of prefixes, which grows with each new path. Row 0: no label.
+    """Distinct paths as a tree of prefixes, which grows with each new path. Row 0: the empty path.
 
     The path of a word is the path of its head and one more label, so a corpus has few rows, and
     a row's result can be computed from the result of its prefix.
     """
 
     def __init__(self, table: Array | None = None) -> None:
-        """table: that of another tree; may be a mapped file, which is not read until paths come."""
+        """table: that of another tree; may be a mapped file, which is not read until it is used."""
         root = np.array([(NONE, 0, 0)], np.int64)
         self._table = root if table is None else table
         self._added: list[tuple[int, int, int]] = []  # rows that follow those of the table
@@ -92,7 +92,7 @@ class PathTree:
         return row
 
     def _longer(self, row: int, label: int) -> int:
-        """The row of the path that has one more label than a row's."""
+        """The row of the path of `row` with one more label; adds it if it is new."""
         n_before = len(self._table)
         n = n_before + len(self._added)
         longer = self._rows.setdefault((label, row), n)
@@ -102,9 +102,9 @@ class PathTree:
         return longer
 
     def merge(self, others: PathTree, labels: Array) -> Array:
-        """The rows here of the paths of others, by their rows there.
+        """Adds the paths of `others`. Returns the row here of each, indexed by its row there.
 
-        labels: the ids here of the labels there, by their ids.
+        labels: the id here of each label of `others`, indexed by its id there.
         """
         rows = [0]
         for label, prefix, _ in others.table[1:].tolist():
@@ -112,7 +112,7 @@ class PathTree:
         return np.array(rows, np.int64)
 
     def batch(self, rows: Array) -> tuple[Array, Paths]:
-        """rows: any shape -> (the same as rows of the batch's own paths, those paths)."""
+        """The same rows, of any shape, as rows of the batch's own paths, and these paths."""
         labels, shorter, lengths = self.table.T
         used = np.unique(np.append(rows, 0))
         # Add the prefixes: one may be the path of a word that has no piece.
@@ -134,7 +134,7 @@ class PathTree:
 
 
 def _sequences(shorter: Array, lengths: Array) -> tuple[Array, Array]:
-    """`whole` and `places` of Paths. shorter, lengths: (P,), of each path, rising lengths.
+    """The fields `whole` and `places` of Paths. shorter, lengths: (P,), by rising lengths.
 
     >>> whole, places = _sequences(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 2]))
     >>> whole.tolist(), places.tolist()

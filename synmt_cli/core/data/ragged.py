@@ -12,7 +12,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """values: (sum of lengths,); offsets: (n + 1,), the begin of each row, and the end."""
+    """n rows. values: (sum of lengths,). offsets: (n + 1,), where each row begins, then the end."""
 
     values: Array
     offsets: Array
@@ -31,7 +31,7 @@ class Ragged:
 
     @property
     def lengths(self) -> Array:
-        """(n,)."""
+        """The lengths of all rows, (n,)."""
         return np.diff(self.offsets)
 
     def lengths_of(self, rows: Array) -> Array:
@@ -42,7 +42,7 @@ class Ragged:
     def padded(self, rows: Array, fill: float) -> Array:
         """The chosen rows, (len(rows), longest), padded with `fill`.
 
-        Integers come out in 64 bits, with which torch indexes, however they are kept.
+        Integers become 64 bits wide, however they are kept, since torch indexes with those.
         """
         lengths, starts = self.lengths_of(rows), self.offsets[rows]
         columns = np.arange(lengths.max(initial=0))

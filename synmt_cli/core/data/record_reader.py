@@ -1,7 +1,7 @@
-"""Training records to a Corpus, in memory or in files, a chunk of lines at a time.
+"""Reads training records into a Corpus, in memory or in files, a chunk of lines at a time.
 
 Each chunk becomes arrays on its own, with its labels and paths numbered as they occur; then these
-numbers are changed to those of the corpus, which so follow the order of the records.
+numbers are changed to those of the corpus, which thus follow the order of the records.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class CorpusReader:
     """Reads the records that one model is trained on.
 
     needs: features of the source. check: refuses a record that does not suit the variant, given
-    its file and line. labels: those that are known before, the first ones of the corpus. Records
-    that are not `ok`, have an empty side, or have more than max_length pieces (transitions do not
-    count) are left out and counted.
+    its file and line. labels: those known beforehand, the first of the corpus. Records that are
+    not `ok`, have an empty side, or have more than max_length pieces (transitions do not count)
+    are left out and counted.
     """
 
     vocabularies: Vocabularies
@@ -117,7 +117,7 @@ class CorpusReader:
             target.append(self.targets.target(tokens, place))
             n_pieces.append([n])
             n_treeless += not record.heads
-            for label in record.deprels or ():  # known, whether a feature needs it or not
+            for label in record.deprels or ():  # gets an id, whether a feature needs it or not
                 encoding.labels.id(label)
             features.append(encoding.values(record))
             if references:
@@ -140,7 +140,7 @@ class CorpusReader:
     ) -> tuple[Corpus, Seals]:
         """All pairs, as numbers of `encoding`; in files of `folder`, if one is given.
 
-        Memory is one chunk, and without a folder the corpus. Raises CreateError, WriteError.
+        Memory holds one chunk and, without a folder, the corpus. Raises CreateError, WriteError.
         """
         kept: list[str] = []
         left_out: Counter[str] = Counter()

@@ -23,7 +23,10 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """grammar: None where targets are pieces. needs: FEATURES that the decoder reads."""
+    """Makes the targets of a model. grammar: None if they are pieces.
+
+    needs: FEATURES that the decoder reads.
+    """
 
     vocabulary: Vocabulary
     grammar: Grammar | None = None
@@ -40,10 +43,10 @@ class Targets:
         return record.transitions
 
     def n_pieces(self, record: Record, tokens: Sequence[str]) -> int:
-        """How long a target is: transitions do not count.
+        """The length of a target in pieces; transitions do not count.
 
-        Those of tgt_pieces where a record has both, which may differ by a piece or two: so pairs
-        are as long, and batches the same, for models that write trees and those that do not.
+        If a record has tgt_pieces, too, these are counted, which may differ by a piece or two: so
+        pairs are as long, and batches the same, for models that write trees and those that do not.
         """
         if self.grammar is None or not tokens:
             return len(tokens)

@@ -14,7 +14,7 @@ TRANSLATE, PARSE = TAGS = ("<TR>", "<PA>")
 
 
 def tagged(record: Record, tag: str = TRANSLATE) -> Record:
-    """The record with a task tag at both ends of its pieces, unless they are there.
+    """The record with a task tag at both ends of its pieces; tags that are there stay.
 
     A tag at one end alone, as in a long source that was cut, is repeated at the other. A record
     without pieces is returned unchanged.

@@ -9,8 +9,8 @@ where |y| is in pieces: transitions do not count. A source is done when nbest tr
 finished and no prefix can beat the worst of them: log-probabilities only fall and the
 denominator is at most limit^lenpen, so every translation that begins with a prefix scores at
 most log P(prefix) / limit^lenpen. With less `patience` it is done when enough are finished.
-Tokens that may not come next have probability 0, and the others are not scaled up for it. A tree
-may end while several words have no head: its score is that of this end, and closing.py adds arcs.
+Tokens that may not come next get probability 0, and the others are not scaled up in return. A tree
+may end while several words have no head: its score is the one with that end; closing.py adds arcs.
 
 Which prefixes go on does not depend on lenpen, which only ranks finished translations and says when
 a source is done. So one search that goes on until all values of lenpen are done gives each of
@@ -75,10 +75,11 @@ def extend(log_probs: Tensor, scores: Tensor, beam: int) -> Extensions:
 
 
 class Seen(NamedTuple):
-    """What the host looks at, once a step: Extensions, and what is known of them.
+    """The part of a step that the host reads: Extensions, and what is known about them.
 
-    finished: (B, K), where a prefix and EOS are among the K best of all extensions. lengths:
-    (B, K), of the prefixes. counts: (B, K'), what each token adds to them. full: (B,).
+    finished: (B, K), whether a prefix and EOS are among the K best of all extensions. lengths:
+    (B, K), of the prefixes. counts: (B, K'), what each token adds to them. full: (B,), as in
+    Running.
     """
 
     eos_scores: Array
@@ -92,7 +93,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, step: Extensions, running: Running) -> Seen:
-        """All of it in one copy: in single precision ids and lengths below 2^24 are exact.
+        """Copies all in one go: in single precision ids and lengths below 2^24 are exact.
 
         Raises ConfigError for scores that are not numbers.
         """
@@ -118,7 +119,7 @@ class Seen(NamedTuple):
 
 
 class Beam:
-    """What a search knows of one source. nbests: for each lenpen its n-best list so far."""
+    """The state of the search for one source. nbests: for each lenpen its n-best list so far."""
 
     def __init__(self, n_lenpens: int) -> None:
         self.nbests: list[list[Hypothesis]] = [[] for _ in range(n_lenpens)]
@@ -136,7 +137,7 @@ class BeamSearch:
         self.rules = rules
         self.lenpens = tuple(lenpens)
         self.beams: dict[int, Beam] = {}  # by the number of the source
-        # The prefixes where translations are written down, (B, K, room for tokens).
+        # The tokens of the prefixes, as the host writes them down, (B, K, room for tokens).
         self.written = np.full((len(running.sources), rules.beam, 1), BOS)
 
     def run(self) -> Iterator[list[Searched]]:
@@ -155,7 +156,7 @@ class BeamSearch:
                 yield found
 
     def beam(self, source: Source) -> Beam:
-        """What is known of a source in the batch."""
+        """The state of the search for a source in the batch, a new one at first."""
         return self.beams.setdefault(source.number, Beam(len(self.lenpens)))
 
     def finish(self, seen: Seen) -> None:
@@ -191,7 +192,7 @@ class BeamSearch:
             self.written = np.pad(self.written, ((0, n_new), (0, 0), (0, 0)))
 
     def ends(self, seen: Seen) -> list[bool]:
-        """For each place whether the search for its source ends."""
+        """Whether the search for the source in each place ends."""
         best = seen.scores[:, 0].tolist()
         return [
             is_full or self.is_done(source, score)
@@ -201,9 +202,9 @@ class BeamSearch:
         ]
 
     def is_done(self, source: Source, score: float) -> bool:
-        """Whether no extension of a prefix of log-probability `score` or less enters the nbest.
+        """Whether the search for a source is done: enough is finished, or nothing better can come.
 
-        Or whether there are enough translations without it.
+        Nothing can if no extension of a prefix of log-probability `score` or less enters the nbest.
         """
         rules, beam = self.rules, self.beam(source)
         if beam.n_finished >= max(rules.nbest, rules.patience * rules.beam):

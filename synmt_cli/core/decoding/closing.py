@@ -1,12 +1,12 @@
-"""Trees that a model ended before they were one, completed with arcs that the model chooses.
+"""Completes trees that a model ended before they were whole, with arcs that the model chooses.
 
 Search lets the end come after any whole word, where the model wants it. If several words are then
 without a head, the translation is over and its tree is not. If the end were forbidden there, search
 would have to go on with tokens that the model did not want, and words would follow the end.
 Instead arcs are added after the search, each the model's most probable one after all tokens before
 it, until one word is left. They change neither the text nor the score, which is that of what the
-model wanted: log P of the translation as it ended. With two tokens for an arc, a direction without
-its label gets that first.
+model wanted: log P of the translation as it ended. Where an arc takes two tokens, a direction
+that lacks its label gets it first.
 """
 
 import math
@@ -36,11 +36,11 @@ def close(
     new_scorer: Callable[[], Scorer],
     room: Room,
 ) -> Iterator[list[Searched]]:
-    """The same n-best lists with whole trees; of two that become equal, the better one stays.
+    """Yields the same n-best lists with whole trees; of two that become equal the better one stays.
 
-    Of what is searched together, sources whose trees are whole come first: the others wait, each
-    with what models know of it, until there are as many open trees as a batch has room for, or no
-    more sources. new_scorer: a scorer without sources.
+    Sources whose trees are all whole come at once. The others wait, each with its encoding, until
+    there are as many open trees as a batch has room for, or no more sources. new_scorer: makes a
+    scorer without sources.
     """
     grammar = models[0].grammar
     assert grammar is not None
@@ -77,7 +77,7 @@ def close(
 def _closed(
     source: Source, nbest: Sequence[Hypothesis], trees: dict[tuple[int, Tree], list[int]]
 ) -> list[Hypothesis]:
-    """An n-best list with whole trees, without those whose tokens a better one has."""
+    """An n-best list with whole trees; of several with the same tokens only the best stays."""
     first: dict[Tree, Hypothesis] = {}
     for one in nbest:
         ids = trees.get((source.number, tuple(one.ids)), one.ids)
@@ -99,7 +99,7 @@ def complete(
     room: Room,
     begun: Sequence[tuple[Source, Tree]],
 ) -> list[list[int]]:
-    """The tokens of each tree, followed by the most probable ones of those that close it.
+    """The tokens of each tree, followed by the most probable of the tokens that can complete it.
 
     begun: sources that were kept, and the first tokens of a tree for each. Raises ConfigError for
     scores that are not numbers.

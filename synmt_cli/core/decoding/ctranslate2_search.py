@@ -14,8 +14,8 @@ The search is that of decoding/beam.py, for the part that both have:
                  for each source, when the best extension is EOS, which is exact
 
 Forbidden pieces do not keep their share of the probability: log P is larger by -log(1 - P(unk) -
-P(pad) - P(bos)) for each token. A search whose source reaches its own limit is done once more with
-that limit, since a batch has one limit for all.
+P(pad) - P(bos)) for each token. A batch has one limit for all, so a source with a translation that
+reaches the source's own limit is searched once more with that limit.
 """
 
 import math
@@ -38,16 +38,16 @@ from synmt_cli.core.run.device import HALF
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
 from synmt_cli.errors import Unavailable
 
-# What --precision means, on a CPU and on a GPU.
+# The compute types of --precision, on a CPU and on a GPU.
 TYPES = {
     "fp32": ("float32", "float32"),
     "int8": ("int8", "int8_float16"),
     "bf16": ("bfloat16", "bfloat16"),
     "fp16": ("float16", "float16"),
 }
-TABLE_NUMBERS = 2**24  # of a table, about: 64 MiB in single precision
-BLOCKS = 4  # of a window, where encoding and search can go on at the same time
-MARKS = 3  # that a source may have besides its pieces: EOS and two task tags
+TABLE_NUMBERS = 2**24  # about so many in a table: 64 MiB in single precision
+BLOCKS = 4  # in a window, where encoding and search can go on at the same time
+MARKS = 3  # tokens that a source may have besides its pieces: EOS and two task tags
 TINY = 1e-30  # a length penalty that changes no score, but is not 0
 
 
@@ -83,7 +83,7 @@ def incapable(precision: str, device: torch.device) -> str:
 
 
 def n_candidates(rules: Rules) -> int:
-    """The finished translations that end the search for a source."""
+    """How many finished translations end the search for a source."""
     if rules.beam == 1:
         return 1
     patience = 1 if math.isinf(rules.patience) else rules.patience
@@ -92,7 +92,7 @@ def n_candidates(rules: Rules) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Sources that CTranslate2 has begun to translate. limits: the longest of each."""
+    """Sources that CTranslate2 has begun to translate. limits: the length limit of each."""
 
     rows: Array
     sources: list[list[str]]
@@ -109,10 +109,10 @@ class _Block:
 
 
 class CTranslate2Search:
-    """Finds translations as `search.search` does. device: of both, threads: of CTranslate2.
+    """Finds translations as `search.search` does.
 
-    Each thread translates a batch of its own. Threads start with the first search, so that a
-    process can be forked before.
+    device: for torch and CTranslate2. threads: for CTranslate2; each translates a batch of its
+    own. They start with the first search, so that a process can be forked before that.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class CTranslate2Search:
             "max_input_length": 0,
             "disable_unk": True,
             "suppress_sequences": [[model.target[PAD]], [model.target[BOS]]],
-            "return_scores": rules.scores or rules.beam > 1,  # greedy search spares the softmax
+            "return_scores": rules.scores or rules.beam > 1,  # greedy search skips the softmax
             "return_end_token": True,
         }
 
@@ -198,7 +198,7 @@ class CTranslate2Search:
         ]
 
     def _states(self, side: Side) -> np.ndarray:
-        """What torch computes of some sources, one after the other without padding, (n, D)."""
+        """The states of some sources, from torch, one after the other without padding, (n, D)."""
         encoder = self._model.encoder
         assert encoder is not None
         kind = HALF.get(self._model.precision)
@@ -254,7 +254,7 @@ class CTranslate2Search:
     def _translate_to_limit(
         self, translator: Any, sources: list[list[str]], limit: int
     ) -> list[Any]:
-        """The same for sources whose search does not end before their limit: each whole list.
+        """Like `_translate`, for sources that reach their limit; the results have whole lists.
 
         As many prefixes as the beam has are cut at the limit, and could push complete translations
         off the list. More patience makes room for them; the search reaches the limit anyway.
@@ -286,7 +286,7 @@ class CTranslate2Search:
             yield batch.rows, nbests
 
     def _is_final(self, nbest: list[Hypothesis], own: int, longest: int) -> bool:
-        """Whether a source has the n-best list of its own limit, when `longest` was searched."""
+        """Whether the limit `longest` gave the n-best list that a source's own limit gives."""
         if self._rules.beam == 1 and own == longest:  # one prefix, cut or not
             return True
         return not any(h.cut or h.length > own for h in nbest)

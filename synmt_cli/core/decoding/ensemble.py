@@ -27,9 +27,9 @@ from synmt_cli.io.digests import sha256
 class Ensemble:
     """Models that translate together, with the same vocabularies and labels.
 
-    encoding: of the features that any of them reads. prepare: what is done to a record before
-    it is read: models with several tasks get the tag of the task. parsers: the file and SHA-256
-    that each run names, by the run's folder.
+    encoding: of the features that any of them reads. prepare: is applied to a record before it
+    is read: it adds the task's tag for models with several tasks. parsers: the file and SHA-256
+    of the parser that each run names, by the run's folder.
     """
 
     models: list[Transformer]
@@ -68,7 +68,7 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Ensem
 
 
 def without_models(folders: Sequence[str]) -> Ensemble:
-    """What run directories say of their models, without their weights. Raises SynmtError."""
+    """Reads what run directories say about their models, not the weights. Raises SynmtError."""
     runs = [Run(Path(folder)) for folder in folders]
     configs = [building.read_config(run) for run in runs]
     vocabularies = [run.vocabularies() for run in runs]

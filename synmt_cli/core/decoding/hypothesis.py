@@ -17,8 +17,8 @@ class Hypothesis:
     ids: without BOS and EOS. log_prob: log P(ids, EOS | source), natural. length: the number of
     tokens, EOS included; transitions do not count. score: `normalised_score`. cut: the length
     limit came before EOS, and log_prob, length and score are those of the prefix; or the limit
-    made a tree end. n_closing: how many of ids, the last ones, closing.py added to make the tree
-    one after the model had ended; log_prob is that of the ids before them, and EOS.
+    made a tree end. n_closing: how many ids closing.py added at the end, to complete the tree
+    after the model had ended it; log_prob is that of the ids before them, and EOS.
     """
 
     ids: list[int]
@@ -40,7 +40,7 @@ def refuse_nan(is_nan: bool) -> None:
 def normalised_score(log_prob: float, length: int, lenpen: float) -> float:
     """log P / length^lenpen, EOS counted: fairseq's length penalty. The length is at least 1.
 
-    Not that of GNMT, which divides by ((5 + length) / 6)^lenpen.
+    GNMT has another one: it divides by ((5 + length) / 6)^lenpen.
 
     >>> normalised_score(-6.0, 9, 0.5)
     -2.0
@@ -96,5 +96,5 @@ class Rules:
 
 
 def limits(lengths: Sequence[int], longest: LengthLimit, least: int = 1) -> list[int]:
-    """The longest translation of each source, and not less than `least`. lengths: in tokens."""
+    """The length limit of each source's translation, at least `least`. lengths: of the sources."""
     return [max(least, int(n * longest.ratio + longest.extra)) for n in lengths]

@@ -3,9 +3,9 @@
     log P(y | x) = sum_t log P(y_t | y_<t, x)        EOS counted
     P(y_t | y_<t, x) = 1/M sum_m P_m(y_t | y_<t, x)  of M models, as in search
 
-One pass of a decoder reads a whole target; one that re-reads its prefix reads many prefixes at a
-time (model/prefixes.py). Only the probability of the target's own token is kept of each step, so
-an ensemble needs no distribution over the vocabulary.
+A decoder reads a whole target in one pass; if it re-reads its prefix, it reads many prefixes at a
+time (model/prefixes.py). Each step keeps only the probability of the target's own token, so an
+ensemble needs no distribution over the vocabulary.
 """
 
 import math
@@ -37,8 +37,8 @@ LOGITS, GPU_LOGITS = 2**21, 2**26  # computed at a time; the cache of a CPU is s
 class Likelihood:
     """How probable a target is.
 
-    log_prob: log P(target, EOS | source), natural; NaN where it was not computed. length: as that
-    of a Hypothesis: EOS counts, transitions do not; 0 without a target. unscored: why there is no
+    log_prob: log P(target, EOS | source), natural; NaN where it was not computed. length: as in
+    Hypothesis: EOS counts, transitions do not; 0 without a target. unscored: why there is no
     log_prob. has_unknown: whether the target has pieces that the vocabulary lacks.
     """
 
@@ -61,8 +61,8 @@ class Pair:
 class TeacherForcing:
     """Models that score together. encoding, prepare: as in Translator.
 
-    settings: batch_size, batch_pieces, of the longer sides, and max_pieces: pairs with more on a
-    side are not scored.
+    settings: of these, batch_size, batch_pieces (of the longer sides) and max_pieces are used;
+    pairs with more pieces on a side are not scored.
     """
 
     models: Sequence[Transformer]
@@ -102,7 +102,7 @@ class TeacherForcing:
         return record.transitions if self.writes_trees else record.tgt_pieces
 
     def _unread(self, record: Record, tokens: Sequence[str] | None) -> Likelihood:
-        """The result of a record that no model reads: log P is 0 where both sides are empty."""
+        """A record's result without a model, for now or for good; log P of an empty pair is 0."""
         is_empty = record.status == EMPTY or not record.pieces
         is_lost = tokens is None and record.status in UNPARSED
         if is_empty and not tokens and not is_lost:
@@ -123,7 +123,7 @@ class TeacherForcing:
     def _pair(
         self, record: Record, tokens: Sequence[str], place: Place, encoding: Encoding
     ) -> Pair:
-        """Raises DataError, ConfigError for transitions that are not a tree of the models."""
+        """The pair as models read it. Raises DataError, ConfigError as `Targets.target` does."""
         prepared = self.prepare(record if record.status == OK else record.without_tree())
         ids = [*self.source.ids(prepared.pieces or ()), EOS]
         return Pair(ids, encoding.values(prepared), self.targets.target(tokens, place))
@@ -167,7 +167,7 @@ class TeacherForcing:
         yield from by_length(lengths, self.settings.batch_pieces, self.settings.batch_size)
 
     def _token_log_probs(self, batch: Batch) -> Tensor:
-        """log P of each target token, (N,), those of a target after each other."""
+        """log P of each target token, (N,), one target after the other."""
         target, found = batch.tokens(), []  # (N,)
         for model in self.models:
             states, _ = model.decode(batch.target, model.encode(batch.source), batch.lengths)

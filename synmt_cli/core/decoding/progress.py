@@ -4,9 +4,9 @@ Prefixes of several sources may have different numbers of tokens; those of one s
 
 Where targets are pieces, any token may follow. Where they are transitions, each prefix has led
 the transition system to a configuration (trees/arc_standard.py, here as arrays over all
-prefixes), and only tokens that the system allows may follow, or the end: where it comes before the
-tree is one, closing.py completes the tree. Lengths are in pieces: transitions do not count. After
-the last piece that the limit leaves room for only arcs and the end may follow.
+prefixes), and only tokens that the system allows may follow, or the end: where it comes before
+there is one tree, closing.py completes it. Lengths are in pieces: transitions do not count. After
+the last piece for which the limit leaves room, only arcs and the end may follow.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ _NOTHING = dict(zip(FEATURES, (NEVER, 0, 0, NO_LABEL), strict=True))  # of a tok
 class PieceProgress:
     """The progress of B sources with K prefixes each, none at first. Every token is a piece.
 
-    So the host knows how long prefixes are, and nothing is asked or kept. features: of the
-    prefixes, those that decoders may read, each (B, K, T), BOS counted, and anything after the
-    last token. reads_parents: whether `select` does.
+    So the host knows how long prefixes are: nothing is kept, and the device is not asked.
+    features: of the prefixes, as decoders may read them, each (B, K, T), BOS counted, arbitrary
+    after the last token. reads_parents: whether `select` reads `parents`.
     """
 
     features: dict[str, Tensor]
@@ -45,21 +45,21 @@ class PieceProgress:
         self.features = {}
 
     def enter(self, places: Tensor, n: int, limits: Sequence[int]) -> None:
-        """New sources come into these of n places, each with BOS.
+        """Puts new sources into these places, out of n, each with BOS.
 
-        limits: of each, the most pieces, EOS counted.
+        limits: the most pieces of each source's prefixes, EOS counted.
         """
 
     def lengths(self, tokens: Tensor) -> tuple[Tensor, ...]:
-        """How many of the tokens so far, BOS left out, and of some next ones count.
+        """The lengths of the prefixes, without BOS, and what some next tokens would add.
 
         tokens: (B, K'). Returns (B, K), the length of each prefix; and (B, K'), how much each
-        token would add to it, EOS 1. Returns nothing where every token counts.
+        token would add to it, 1 for EOS. Returns an empty tuple where every token counts.
         """
         return ()
 
     def forbid(self, log_probs: Tensor) -> None:
-        """log_probs: (B, K, V), the next token's; sets tokens that may not come to -inf."""
+        """Sets tokens that may not come next to -inf. log_probs: (B, K, V), of the next token."""
         log_probs[..., : len(SPECIAL)].fill_(-torch.inf)
 
     def select(
@@ -67,9 +67,9 @@ class PieceProgress:
     ) -> None:
         """Drops sources, reorders prefixes, and makes them longer by a token.
 
-        parents: (B', K), the old prefix of each source that stays that each new one continues;
-        None: each its own. tokens: (B', K), its new token. at: (B',), the position of that, BOS
-        being at 0. width: at least how many tokens the longest of them has, BOS counted.
+        parents: (B', K), for each source that stays, the old prefix that each new one continues;
+        None: each its own. tokens: (B', K), the new tokens. at: (B',), their position, BOS being
+        at 0. width: at least the length of the longest prefix, BOS counted.
         """
 
 
@@ -77,14 +77,14 @@ class TransitionProgress(PieceProgress):
     """Every token is a piece or a transition; only pieces count.
 
     Limits are the most pieces, EOS counted. features: FEATURES of BOS and each token after it, as
-    `Grammar.features`, where with_features asks for them. constrained: only tokens that the
-    system allows may follow, and EOS after any whole word; else any piece, arc or EOS may, pieces
-    while there is room, and illegal tokens draw no arc, as in the published code. closing: only
-    arcs may follow, until the tree is one, and then EOS.
+    in `Grammar.features`, if with_features. constrained: only tokens that the system allows may
+    follow, and EOS after any whole word; otherwise any arc or EOS may, and any piece while there
+    is room, and illegal tokens draw no arc, as in the published code. closing: only arcs may
+    follow until there is one tree, and then EOS.
     """
 
     reads_parents = True
-    tokens_per_piece = 4  # it brings at most one GLUE, and an arc of two
+    tokens_per_piece = 4  # a piece, at most one GLUE, and an arc of two tokens
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class TransitionProgress(PieceProgress):
         self._powers = 2 ** torch.arange(len(Move), device=device)
 
     def enter(self, places: Tensor, n: int, limits: Sequence[int]) -> None:
-        """As above, with empty stacks."""
+        """Puts new sources into these places, with empty stacks."""
         self._limits = lengthened(self._limits, n)
         self._limits[places] = moved(torch.tensor(limits), self._limits.device)
         for name, value in _FRESH.items():
@@ -128,7 +128,7 @@ class TransitionProgress(PieceProgress):
         return self._n_pieces, _is(self._moves[tokens], (*PIECES, Move.FINISH)).long()
 
     def forbid(self, log_probs: Tensor) -> None:
-        """Tokens that the system does not allow, and pieces where there is no room for one."""
+        """Forbids what the system does not allow, and pieces where there is no room for one."""
         if self._closing:
             allowed = self._completing()
         else:
@@ -150,17 +150,17 @@ class TransitionProgress(PieceProgress):
         return allowed
 
     def _legal(self) -> Tensor:
-        """(B, K, moves) bool: what Configuration.allows as far as there is room, or the end.
+        """(B, K, moves) bool: the moves that Configuration.allows and that have room, or the end.
 
-        The end may come as soon as there is a word, unless an opened one awaits its first piece;
-        what a tree then lacks, be it the label of its last arc, closing.py adds.
+        The end may come as soon as there is a word, unless an opened word awaits its first piece;
+        closing.py adds what the tree then lacks, even the label of its last arc.
         """
         opened, room = self._opened(), self._room()
         free = ~opened & ~self._awaits_label()
         grown = opened | _is(self._last, PIECES)
         allowed = {
             Move.BEGIN: free & (room >= 1),
-            Move.SPACE: free & (room >= 2),  # its word needs another
+            Move.SPACE: free & (room >= 2),  # its word needs another piece
             Move.CONTINUE: grown & (room >= 1),
             Move.GLUE: free & (room >= 1) & (self._n_words >= 1),
             Move.LEFT: free & (self._n_words >= 2),
@@ -192,7 +192,7 @@ class TransitionProgress(PieceProgress):
     def select(
         self, stay: Stay, parents: Tensor | None, tokens: Tensor, at: Tensor, width: int
     ) -> None:
-        """Takes the new tokens as Configuration.after_any does: what is legal is done."""
+        """Takes the new tokens as Configuration.after_any does, which passes over illegal moves."""
         self._limits = stay.pick(self._limits)
         for name in (*_FRESH, "_begin", "_end"):
             setattr(self, name, stay.pick(getattr(self, name), parents))
@@ -204,7 +204,7 @@ class TransitionProgress(PieceProgress):
         self._advance(self._moves[tokens], self._labels[tokens], at[:, None].expand_as(tokens))
 
     def _advance(self, move: Tensor, label: Tensor, newest: Tensor) -> None:
-        """Does a move. newest: (B, K), the position of its token."""
+        """Makes the moves of new tokens. newest: (B, K), their positions."""
         is_piece = _is(move, PIECES)
         self._close(move, is_piece)
         opened, last, awaits = self._opened(), self._last, self._awaits_label()
@@ -269,9 +269,9 @@ def _by_move(allowed: dict[Move, Tensor]) -> Tensor:
 
 
 def _penalties(moves: Tensor) -> Tensor:
-    """moves: (V,) -> for each set of moves 0 where a token's move is in it, else -inf.
+    """moves: (V,) -> (2^moves, V): for each set of moves, 0 for tokens with one of them, else -inf.
 
-    A set is a number with a bit for each move. (2^moves, V)
+    A set is a number with a bit for each move.
     """
     sets = torch.arange(2 ** len(Move), device=moves.device)[:, None]
     is_allowed = ((sets >> moves) & 1).bool()  # no set has OTHER
@@ -280,7 +280,7 @@ def _penalties(moves: Tensor) -> Tensor:
 
 
 def _is(moves: Tensor, among: tuple[Move, ...]) -> Tensor:
-    """Where a move is one of several, bool."""
+    """Whether each move is one of several, bool."""
     is_one = moves == among[0]
     for move in among[1:]:
         is_one = is_one | (moves == move)

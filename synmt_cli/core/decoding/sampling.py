@@ -1,15 +1,15 @@
 """Tokens that are drawn from the model's distribution, instead of searched for.
 
-Of the tokens that may come next, w is drawn with probability
+A token w that may come next is drawn with probability
 
     P(w)^(1 / T) / sum of P(w')^(1 / T)
 
-where the sum is over all of them, or over the K most probable ones (Fan et al. 2018). With all and
-T = 1 a translation has the probability that the model gives it, except that tokens which may not
-come next are left out.
+where the sum is over all such tokens, or over the K most probable ones (Fan et al. 2018). With all
+of them and T = 1 a translation has the probability that the model gives it, except that tokens
+which may not come next are left out.
 
-What is drawn for a translation depends on the seed and on the name of its source alone, so other
-sources in the batch, and the number of processes, change nothing but what a product rounds.
+The draws for a translation depend only on the seed and on the name of its source, so other
+sources in the batch, and the number of processes, change nothing but the rounding of products.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from synmt_cli.core.decoding.top_k import top
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are drawn. n_best: among how many of the most probable ones; 0 is all.
+    """How tokens are drawn. n_best: K, from how many of the most probable ones; 0 means all.
 
     temperature: T, above 0. Below 1 it makes probable tokens more probable.
     """
@@ -55,7 +55,7 @@ class Sampling:
             kept, tokens = top(log_probs, self.n_best)
         shares = (kept / self.temperature).softmax(-1).cumsum(-1, dtype=points.dtype)  # rising
         whole = shares[..., -1:]
-        # Below the sum whatever is rounded: no token without probability lies there.
+        # Below the sum, whatever is rounded, so that no token without probability is drawn.
         at = torch.minimum(points[..., None] * whole, whole.nextafter(torch.zeros_like(whole)))
         found = torch.searchsorted(shares, at, right=True).clamp(max=kept.size(-1) - 1)
         return (found if tokens is None else tokens.gather(-1, found))[..., 0]

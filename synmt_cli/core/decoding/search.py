@@ -1,7 +1,7 @@
-"""Translations of sources by models: beam search, greedy search, or drawn ones.
+"""Translates sources with models: by beam search, by greedy search, or by drawing.
 
-What models read of a source is computed once; then the sources share batches (batching/) until the
-search for each ends, and trees that ended early are completed (closing.py).
+The keys and values of a source are computed once; then the sources share batches (batching/) until
+the search for each ends, and trees that ended early are completed (closing.py).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def search_each(
     rules: Rules,
     lenpens: Sequence[float],
 ) -> list[list[list[Hypothesis]]]:
-    """For each value of lenpen what `search` gives with it; that of the rules is not used."""
+    """Returns for each lenpen what `search` would; `rules.lenpen` is not used."""
     sides = [sources] * len(models) if isinstance(sources, Side) else list(sources)
     n, width = sides[0].ids.shape
     found: dict[int, list[list[Hypothesis]]] = {}
@@ -69,8 +69,8 @@ def stream(
 ) -> Iterator[list[Found]]:
     """Yields sources as their search ends, each with its n-best list for each value of lenpen.
 
-    batches: numbers of some sources, and their sides for each model, taken when the batch of
-    search has room for more. name: of the source with a number; its draws depend on it.
+    batches: the numbers of some sources, and their sides for each model, taken when the batch
+    being searched has room for more. name: number -> the source's name, on which draws depend.
     """
     supplied = (encoded(models, numbers, sides, rules) for numbers, sides in batches)
     if rules.sampling is not None:
@@ -85,7 +85,7 @@ def stream(
     if rules.sampling is not None:
         searched = _together(searched, rules.nbest)
     while True:
-        with _evaluating(models), torch.inference_mode():  # and not where this is taken
+        with _evaluating(models), torch.inference_mode():  # but not while the caller has control
             some = next(searched, None)
         if some is None:
             return
@@ -95,7 +95,7 @@ def stream(
 def encoded(
     models: Sequence[Transformer], numbers: Sequence[int], sides: Sequence[Side], rules: Rules
 ) -> Sources:
-    """Sources as scorers take them. numbers: the caller's. sides: for each model."""
+    """Encodes sources for scorers. numbers: chosen by the caller. sides: one for each model."""
     n, width = sides[0].ids.shape
     lengths = sides[0].lengths
     if not lengths:
@@ -186,7 +186,7 @@ def _rescored(one: Hypothesis, lenpen: float) -> Hypothesis:
 def _marked(
     source: Source, nbests: list[list[Hypothesis]], grammar: Grammar | None
 ) -> list[list[Hypothesis]]:
-    """Trees that reached the limit had to end: there was no room for another piece."""
+    """Marks trees that reached the limit as cut: there was no room for another piece."""
     if grammar is None:
         return nbests
     return [

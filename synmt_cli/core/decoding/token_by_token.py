@@ -21,7 +21,7 @@ Ended = list[tuple[Source, Hypothesis]]
 
 
 def greedy(running: Running, with_scores: bool) -> Iterator[Ended]:
-    """Yields sources as they end, and the hypothesis of each, whose score is log P, or else 0.
+    """Yields each source as it ends, with its hypothesis; the score is log P, or 0 if not wanted.
 
     Raises ConfigError for scores that are not numbers.
     """
@@ -33,8 +33,8 @@ def sampled(
 ) -> Iterator[Ended]:
     """Yields sources as they end, and the drawn hypothesis of each, whose score is log P.
 
-    points: from the number of a source, the function that chooses its tokens. Raises ConfigError
-    for scores that are not numbers.
+    points: number of a source -> the function that returns a number from [0, 1) for each of its
+    tokens. Raises ConfigError for scores that are not numbers.
     """
     points_of: dict[int, Callable[[], float]] = {}  # by the number of the source
 
@@ -47,7 +47,7 @@ def sampled(
         at = torch.tensor([[points_of[number]()] for number in numbers], dtype=dtype)
         token = sampling.drawn(log_probs, moved(at, log_probs.device))  # (B, 1)
         log_prob = log_probs.gather(-1, token[..., None])[..., 0]
-        # Only where scores are not numbers is a token drawn that may not come.
+        # A token that may not come next is drawn only where scores are not numbers.
         return token, log_prob.masked_fill(log_prob.isneginf(), torch.nan)
 
     return _written(running, drawn)

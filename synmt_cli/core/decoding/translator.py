@@ -80,7 +80,7 @@ class SourcePart:
 
     @property
     def name(self) -> str:
-        """What is drawn for it depends on this, and not on the records before it."""
+        """The name on which its draws depend, so that the records before it do not matter."""
         which = f" {self.number}" if self.number else ""
         return f"{self.record_id} {self.ids}{which}"
 
@@ -109,8 +109,8 @@ Watch = Callable[[int, float], None]  # of `Translator.translate`
 class Translator:
     """Models that translate together. encoding: of the features that any of them reads.
 
-    prepare: is applied to each source, or part of a long one, before it is read. search: of
-    another program, which needs no `models`; None is `search.stream`.
+    prepare: is applied to each source, or part of a long one, before it is read. search: the
+    search of another program, which needs no `models`; None means `search.stream`.
     """
 
     models: Sequence[Transformer]
@@ -132,9 +132,9 @@ class Translator:
     ) -> list[Translated]:
         """One result for each record, in order. Longer sources are searched first.
 
-        watch: called with how many sources are searched, and with the part of the work that is
-        done, from 0 to 1, as their lengths let expect; 0 until as many are as are searched at
-        once.
+        watch: called with the number of sources searched so far, and with the share of the work
+        done, from 0 to 1, estimated from lengths; 0 until as many sources are done as are searched
+        at once.
         """
         return self.translate_each(records, [self.settings.lenpen], watch)[0]
 
@@ -144,7 +144,7 @@ class Translator:
         lenpens: Sequence[float],
         watch: Watch = lambda n, share: None,
     ) -> list[list[Translated]]:
-        """For each value of lenpen what `translate` gives with it, by one search for all.
+        """Returns for each lenpen what `translate` would, from one search for all.
 
         Several values need a search by torch.
         """
@@ -163,7 +163,7 @@ class Translator:
         return found
 
     def _parts(self, owner: int, record: Record, encoding: Encoding) -> Iterator[SourcePart]:
-        """One part; none for an empty record, several without their tree for a long one."""
+        """Yields one part; none for an empty record, several without a tree for a long one."""
         tag, pieces = untagged(record.pieces or [])
         if record.status == EMPTY or not pieces:
             return
@@ -186,7 +186,7 @@ class Translator:
         ids = Ragged.of([part.ids for part in parts], np.int64)
         work = ids.lengths.astype(float)
         if any(model.rereads for model in self.models):
-            work **= 2  # each token costs as much as there are before it
+            work **= 2  # a token costs as much as there are tokens before it
         work /= max(work.sum(), 1.0)
         done = 0.0
         features = encoding.ragged([part.features for part in parts])
@@ -275,14 +275,14 @@ def windows(
     first: int = 0,
     waited: Callable[[], float] = float,
 ) -> Iterator[list[Item]]:
-    """Yields runs of `size` items, the last one shorter. Memory is one run.
+    """Yields runs of `size` items, the last one shorter. Only one run is in memory.
 
-    first: the size of the first run, from which each is twice as long as the one before it, so
-    that something is seen soon; 0 is `size`. waited: the seconds that items were waited for until
-    now; a run of at least `first` ends when WAIT of them were for it, so that there is work while
-    a slower program makes the next ones.
+    first: the size of the first run; each later one is twice as long as the one before, up to
+    `size`, so that results appear soon; 0 means `size`. waited: returns the seconds spent waiting
+    for items so far; a run of at least `first` items ends once WAIT of them were spent on it, so
+    that there is work while a slower program makes the next items.
 
-    An error of `items` is raised after all items before it were yielded.
+    An error of `items` is raised after all items before it have been yielded.
     """
     window: list[Item] = []
     least = now = min(first or size, size)

@@ -25,14 +25,14 @@ from synmt_cli.pool.processes import n_processes
 
 MEETING, ERRORS = "SYNMT_MEETING", "SYNMT_ERRORS"  # paths of files
 LIFELINE = "SYNMT_LIFELINE"  # the number of a descriptor
-DESCRIPTOR = "/proc/self/fd/"  # before its number: the path of an open file
+DESCRIPTOR = "/proc/self/fd/"  # followed by its number: the path of an open file
 GRACE = 30.0  # seconds to save and end
 TICK = 0.05  # seconds between looks at the processes
 ENDED = (WorkerLost.exit_code, *(128 + number for number in signals.ENDS))
 NOT_BEGUN = "stopped before training began; the same command starts again"
 GO_ON = "the same command goes on from the last checkpoint"
 # -P: the working folder holds data; its Python files are not for this program. The launcher's own
-# package goes before an installed one, but what lies next to it before nothing.
+# package comes before an installed one, but the files next to it come after everything else.
 PROGRAM = (
     "import sys; folder = sys.argv.pop(1); sys.path.insert(0, folder); import synmt_cli; "
     "sys.path.remove(folder); sys.path.append(folder); "
@@ -47,7 +47,7 @@ class PeerLost(WorkerLost):
 
 
 def launch(arguments: Sequence[str], n: int) -> int:
-    """Runs `synmt ARGUMENTS` in n processes. Returns 0, or a status that is not.
+    """Runs `synmt ARGUMENTS` in n processes. Returns 0 if all do, else one status for them.
 
     A first signal of ENDS asks all processes to end, and so does the failure of one, which
     leaves the others GRACE seconds; a second signal ends them at once. They print their own
@@ -110,8 +110,8 @@ def _start(
 class End:
     """How several processes ended.
 
-    statuses: of all. first: of those that failed before any was asked to end. is_told: whether a
-    message says why; see `errors_file`.
+    statuses: of all. first: the statuses of those that failed before any was asked to end.
+    is_told: whether a message says why; see `errors_file`.
     """
 
     statuses: Sequence[int]
@@ -120,7 +120,7 @@ class End:
 
 
 def _watch(children: Children, request: signals.Request, errors: str) -> End:
-    """Waits for all of them."""
+    """Waits for all processes; a request or the failure of one makes it end the others."""
     first, is_told, deadline = None, False, float("inf")
     while True:
         statuses = [child.poll() for child in children]
@@ -147,7 +147,7 @@ def _has_text(path: str) -> bool:
 
 
 def _status(end: End, is_asked: bool) -> int:
-    """One status for several. is_asked: to end, by a signal to the launcher."""
+    """One status for all. is_asked: whether a signal asked the launcher to end."""
     if not any(end.statuses):
         return 0
     if is_asked:
@@ -191,7 +191,7 @@ def _lifeline() -> Iterator[int]:
 
 
 def is_launched() -> bool:
-    """Whether this process is one of those of a `launch`."""
+    """Whether `launch` started this process."""
     return LIFELINE in os.environ
 
 
@@ -210,7 +210,7 @@ def errors_file() -> str | None:
 
 
 def end_with_launcher() -> None:
-    """In a process that `launch` started: when the launcher is gone, saves and ends."""
+    """Makes a process that `launch` started save and end when the launcher is gone."""
     if (descriptor := os.environ.pop(LIFELINE, None)) is not None:
         threading.Thread(target=_wait_for_end, args=(int(descriptor),), daemon=True).start()
 
@@ -232,9 +232,9 @@ def refuse_one_card(device: str, n: int) -> None:
 
 
 def one_of(statuses: Sequence[int]) -> int:
-    """One status for several: that of a process's own failure, if there is one.
+    """One status for several processes: that of one that failed by itself, if there is one.
 
-    A process that lost another one, or was ended because of it, did not fail by itself. If all
+    A process that lost another one, or was ended because of that, did not fail by itself. If all
     were asked to end, it is the status of those that saved.
 
     >>> one_of([74, 78]), one_of([74, -9]), one_of([143, -9]), one_of([75, 75])

@@ -41,7 +41,7 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes and shows."""
+        """Whether this is the process that saves and reports."""
         return self.rank == 0
 
     def reduce(self, parameters: Sequence[nn.Parameter], sums: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ class Ranks:
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         used = torch.tensor([p.grad is not None for p in parameters], dtype=sums.dtype)
         self.total(flat)
-        if sums.device.type == "cpu":  # one message less
+        if sums.device.type == "cpu":  # one message instead of two
             used, sums = self.total(torch.cat((used, sums))).split([len(used), len(sums)])
         else:
             used, sums = self.total(used), self.total(sums)
@@ -76,7 +76,7 @@ class Ranks:
         return bool(self.total(torch.tensor(int(flag))).item())
 
     def from_first(self, values: Sequence[float]) -> list[float]:
-        """The first process's values; the others pass as many of any kind."""
+        """The values of the first process; the others pass as many, which do not matter."""
         if self.size == 1:
             return list(values)
         message = torch.tensor(values, dtype=torch.float64)
@@ -101,7 +101,7 @@ class Ranks:
         return gathered
 
     def own(self, gathered: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """This process's tensors of those gathered; {} if another number of processes did it."""
+        """This process's part of `gathered`; {} if another number of processes gathered."""
         n_others = len({name.partition(OWN)[2] for name in gathered} - {""})
         if n_others + 1 != self.size:
             return {}
@@ -115,7 +115,7 @@ class Ranks:
 
 @contextlib.contextmanager
 def _collective() -> Iterator[None]:
-    """For a collective operation. Raises PeerLost if another process is gone."""
+    """Wraps a collective operation. Raises PeerLost if another process is gone."""
     try:
         yield
     except RuntimeError as error:
@@ -126,7 +126,7 @@ def _collective() -> Iterator[None]:
 
 @contextlib.contextmanager
 def collectives_inside() -> Iterator[None]:
-    """For work with collective operations inside. Raises PeerLost; other errors pass."""
+    """Wraps work with collective operations. Raises PeerLost if they fail; other errors pass."""
     try:
         yield
     except RuntimeError as error:
@@ -165,9 +165,9 @@ def own_device(name: str) -> torch.device:
 
 @contextlib.contextmanager
 def joined(device: torch.device, request: signals.Request) -> Iterator[Ranks]:
-    """Joins the other processes that `launch` or torchrun started, if any.
+    """Joins the other processes that `launch` or torchrun started, if any. Raises PeerLost.
 
-    request: for an end, of which the wait for the others hears nothing. Raises PeerLost.
+    request: to end; while this process waits for the others, a signal ends it at once.
     """
     if not is_one_of_several():
         yield Ranks()

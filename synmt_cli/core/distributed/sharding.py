@@ -65,7 +65,7 @@ class Share:
         return [Part(rows, True) for rows in shares[self.ranks.rank]]
 
     def reduce(self, sums: Tensor) -> Tensor:
-        """Makes the gradient that of all processes. Returns the sums over all of them."""
+        """Sums the gradient over all processes. Returns `sums`, summed over them, too."""
         return self.ranks.reduce(self.whole, sums)
 
     def divide(self, scale: Tensor) -> None:
@@ -77,17 +77,17 @@ class Share:
     def clip(self, max_norm: float) -> Tensor:
         """Scales the reduced gradient so that its norm is at most max_norm; 0 is no limit.
 
-        Returns the norm before, on the device.
+        Returns the norm before scaling, on the device.
         """
         if max_norm:
             norm = nn.utils.clip_grad_norm_(self.whole, max_norm)
         else:
             norm = nn.utils.get_total_norm([p.grad for p in self.whole if p.grad is not None])
-        return norm.to(self.whole[0].device)  # that of no gradient is on the CPU
+        return norm.to(self.whole[0].device)  # without any gradient it is on the CPU
 
     @contextlib.contextmanager
     def passing(self) -> Iterator[None]:
-        """For passes through the model in training. Raises WorkerLost."""
+        """Wraps passes through the model in training. Raises WorkerLost."""
         yield
 
     @contextlib.contextmanager
@@ -132,8 +132,9 @@ class Shards(Share):
             # The stack itself is not sharded; it only knows its layers' order, to prefetch them.
             fully_shard(stack, mesh=mesh, ignored_params=set(stack.parameters()))
         for sharded, before in zip(self._layers, [*self._layers[:1], *self._layers], strict=False):
-            # Named here, because torch's record of passes differs in the first process, which
-            # also validates. The bottom layer names itself, which prefetches nothing.
+            # The layer to prefetch is named here, because torch's record of passes differs in the
+            # first process, which also validates. The bottom layer names itself, which prefetches
+            # nothing.
             sharded.set_modules_to_backward_prefetch([before])
             # The loss is divided by the tokens of all processes, so gradients add up; and gloo
             # has no other reduction than a sum.
@@ -144,11 +145,11 @@ class Shards(Share):
         self.whole = [p for p in self.whole if not isinstance(p, DTensor)]
 
     def groups(self) -> list[dict[str, list[nn.Parameter]]]:
-        """Whole ones and shards apart: a fused step takes one kind of tensor at a time."""
+        """Whole parameters and shards apart: a fused step takes one kind of tensor at a time."""
         return [*super().groups(), {"params": self._shards}]
 
     def parts(self, shares: Sequence[Sequence[Array]]) -> list[Part]:
-        """As many passes as any process makes: in those too few, a pair that is not its own."""
+        """As many passes as any process makes: those added pass a pair that does not count."""
         own = super().parts(shares)
         n_passes = max(map(len, shares))
         (first, *_), *_ = filter(None, shares)
@@ -168,7 +169,7 @@ class Shards(Share):
 
     @contextlib.contextmanager
     def passing(self) -> Iterator[None]:
-        """Layers are gathered in both directions."""
+        """Wraps passes in which layers are gathered, forwards and backwards."""
         with processes.collectives_inside():
             yield
 
@@ -218,7 +219,7 @@ class Shards(Share):
 def _give_back_freed() -> None:
     """Makes glibc return large tensors to the system when they are freed.
 
-    From layers that come and go it would learn to keep their memory, and the process would grow
+    As layers come and go, glibc would learn to keep their memory, and the process would grow
     as large as with the whole model. Setting the threshold stops it from learning.
     """
     if platform.libc_ver()[0] == "glibc":

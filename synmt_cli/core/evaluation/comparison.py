@@ -33,9 +33,10 @@ from synmt_cli.formats.reports.score.systems import EQUAL_VARIANCE, PairedCompar
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What is asked about systems. test: None for scores alone. all_pairs: not only against the
-    first system. correction: HOLM or UNCORRECTED. divisions: buckets. For the report: options, the
-    settings of the metrics, and command, the words that ask.
+    """Questions about systems. test: None for scores alone. all_pairs: whether to compare all
+    pairs, and not only each system with the first. correction: HOLM or UNCORRECTED. divisions:
+    buckets. For the report: options, the settings of the metrics, and command, the words of the
+    command line.
     """
 
     test: SignificanceTest | None = None
@@ -184,8 +185,8 @@ class _Comparisons:
     def correct(self, correction: str) -> tuple[int, int]:
         """Sets `corrected` everywhere, unless there is nothing to correct.
 
-        Whole set and buckets are two families: a look into buckets takes nothing from the answer.
-        Returns how many comparisons each has.
+        The whole set and the buckets are two families, so that looking into buckets does not change
+        the answer for the whole set. Returns how many comparisons each family has.
         """
         whole = [one for of_metric in self.found for one in of_metric]
         inside = [one for bucket in self.buckets for of in bucket.paired for one in of.values()]

@@ -6,7 +6,7 @@ depth[:EDGES]      the greatest number of arcs from a word up to the root
 distance[:EDGES]   the longest arc: words from a dependent to its head
 nonprojective      whether an arc spans a word that its head does not dominate
 deprel:LABEL       whether a word has this label; LABEL also stands for LABEL:subtype
-rare:TRAIN         how many words TRAIN has fewer than RARE times, words of a tokenizer
+rare:TRAIN         how many words, by a tokenizer, occur fewer than RARE times in TRAIN
 labels:FILE        the labels of a file
 """
 
@@ -31,15 +31,15 @@ from synmt_cli.io import reading
 
 RARE = 5  # a word is rare if the training text has it less often
 NO_TREE = "no tree"  # the bucket of segments without one
-LABELS = 100  # different ones, at most
-# kind: the edges of its buckets without EDGES
+LABELS = 100  # how many different ones a file may have
+# Kind -> the edges of its buckets if EDGES are not given.
 EDGES = {
     "chars": (20, 40, 60, 80),
     "depth": (3, 5, 7, 9),
     "distance": (5, 10, 20, 40),
     "rare": (1, 2, 3),
 }
-# kind: what follows it
+# Kind -> what follows it in a SPEC.
 FORMS = {
     **dict.fromkeys(("length", "chars", "depth", "distance"), "[:EDGES]"),
     "nonprojective": "",
@@ -53,7 +53,7 @@ _NUMBER = re.compile(r"([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a SPEC asks for. kind: the word before the colon, detail: what follows it, or ""."""
+    """A parsed SPEC. kind: the word before the colon. detail: what follows the colon, or ""."""
 
     text: str
     kind: str
@@ -127,7 +127,7 @@ def divided(
 
 
 def _by_numbers(spec: Spec, numbers: Sequence[int | None]) -> Division:
-    """None is a segment without a tree."""
+    """Divides segments by a number of each, None for a segment without a tree."""
     edges = parse_edges(spec.detail) if spec.detail and spec.kind != "rare" else None
     buckets = edges or (Buckets(EDGES[spec.kind]) if spec.kind in EDGES else Buckets())
     names, limits = [*buckets.names], [*buckets.limits]
@@ -139,7 +139,10 @@ def _by_numbers(spec: Spec, numbers: Sequence[int | None]) -> Division:
 
 
 def _by_labels(spec: Spec, labels: Sequence[str], always: Sequence[str] = ()) -> Division:
-    """Labels in the order in which people count: `9` before `10`. always: shown if empty, too."""
+    """Divides segments by their labels, in the order in which people count: `9` before `10`.
+
+    always: labels that are shown even if no segment has them.
+    """
     names = sorted({*labels, *always}, key=lambda label: (_natural(label), label))
     places = {name: place for place, name in enumerate(names)}
     none: list[tuple[int | None, int | None]] = [(None, None)] * len(names)
@@ -147,7 +150,7 @@ def _by_labels(spec: Spec, labels: Sequence[str], always: Sequence[str] = ()) ->
 
 
 def _natural(label: str) -> list[tuple[int, str]]:
-    """Texts and numbers in turns; of two numbers the one with more digits is greater."""
+    """A sort key: texts and numbers in turn, where a number with more digits is greater."""
     parts = _NUMBER.split(label)
     parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
     return [(len(part) if i % 2 else -1, part) for i, part in enumerate(parts)]
@@ -163,7 +166,7 @@ def _number(kind: str, tree: Tree) -> int | None:
 
 
 def _both(spec: Spec) -> tuple[str, str]:
-    """What a tree has and what it has not."""
+    """The labels of trees that have what a SPEC asks for, and of trees that do not."""
     if spec.kind == "nonprojective":
         return "nonprojective", "projective"
     return f"with {spec.detail}", f"without {spec.detail}"
@@ -221,7 +224,7 @@ def _labels(path: str, n: int) -> list[str]:
     """
     with reading.open_source(path) as source:
         data = b"".join(reading.chunks(source))
-    # Not by formats/detect.py: after `20-29<TAB>` a line with TABs looks like CoNLL-U there.
+    # formats/detect.py cannot be used: it takes a line with TABs after `20-29<TAB>` for CoNLL-U.
     head = data.removeprefix(reading.BOM)
     comments = itertools.takewhile(lambda line: line.startswith(b"#"), head.split(b"\n"))
     is_conllu = any(map(COMMENT.match, comments))

@@ -1,4 +1,4 @@
-"""What makes the scores of texts doubtful, or slow to compute."""
+"""Reasons why the scores of texts are doubtful, or slow to compute."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,8 +7,8 @@ from synmt_cli.core.text import scripts
 from synmt_cli.io import reading
 
 TOKENIZED = 100  # with so many lines that end in " ." a text looks tokenized, as in sacreBLEU
-TER_WORDS = 300  # in a line; of as many shuffled words, sacreBLEU takes several seconds
-OTHER_FORM = 0.1  # of the lines, more or fewer than in the reference, in another Unicode form
+TER_WORDS = 300  # in a line; for so many shuffled words sacreBLEU takes several seconds
+OTHER_FORM = 0.1  # how far the share of lines in NFC may be from that of the reference
 SAME = 20  # with so many lines, two texts are not the same by chance
 SHOWN = 5  # lines that are named
 Texts = Mapping[str, list[str]]
@@ -72,7 +72,7 @@ def _tokenized(texts: Texts, systems: Sequence[str]) -> Iterator[str]:
 
 
 def _other_forms(texts: Texts, references: Sequence[str], systems: Sequence[str]) -> Iterator[str]:
-    """Letters that look like those of the reference and are others: NFD against NFC."""
+    """Finds letters that look like those of the reference and are others: NFD against NFC."""
 
     def composed(name: str) -> float:
         lines = texts[name]

@@ -1,4 +1,4 @@
-"""Which outputs are of which system: `[NAME=]FILE`, where a NAME that is repeated has seeds."""
+"""Assigns outputs to systems: `[NAME=]FILE`; a NAME that is repeated has several seeds."""
 
 import os
 import re
@@ -85,7 +85,7 @@ def like_seeds(systems: Sequence[SystemFiles]) -> list[str]:
 
 
 def refuse_unequal(systems: Sequence[SystemFiles], what: str) -> None:
-    """Raises UsageError for different numbers of seeds. what: takes run i of all together."""
+    """Raises UsageError for different numbers of seeds. what: the option that needs equal ones."""
     first = systems[0]
     for one in systems[1:]:
         if len(one.files) != len(first.files):

@@ -7,9 +7,9 @@ from synmt_cli.formats.reports.tuning import TunedValue, TuningReport, best_of
 
 
 class Tuning:
-    """References, and the translations of each length penalty. Each is at least one line.
+    """Scores translations with each length penalty. references: at least one line.
 
-    beam, patience: of the search; patience is None where it is exact. tokenize: of BLEU.
+    beam, patience: of the search; patience is None if the search is exact. tokenize: of BLEU.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class Tuning:
         n_cut: Sequence[int],
         n_closed: Sequence[int | None],
     ) -> TuningReport:
-        """hypotheses, n_cut, n_closed: of each of lenpens."""
+        """The report. hypotheses, n_cut, n_closed: one for each of lenpens."""
         each = zip(lenpens, hypotheses, n_cut, n_closed, strict=True)
         values = [_value(self._metric, *one) for one in each]
         signature, tokenize = self._metric.signature, self._tokenize

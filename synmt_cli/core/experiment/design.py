@@ -1,4 +1,4 @@
-"""What an experiment compares, and what that needs."""
+"""The design of an experiment: what it compares, and what that needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from synmt_cli.core.text.tokenizers import DEFAULT
 from synmt_cli.core.variants import Plan, plan
 from synmt_cli.errors import UsageError, quoted
 
-MOST_HELD_OUT = 1000  # pairs of development and of test, if they are split off
-HELD_OUT = 10  # one in so many, if there are fewer
+MOST_HELD_OUT = 1000  # at most so many pairs in each set that is split off
+HELD_OUT = 10  # such a set gets one pair in so many, if that is fewer
 
 
 class TreesFrom(NamedTuple):
-    """The files that give trees to one side of the text; None for those that are not given.
+    """The files that give trees to one side of the text; None for a file that is not given.
 
-    parser: a UDPipe model. known: CoNLL-U with the trees of its lines, or of some of them.
+    parser: a UDPipe model. known: CoNLL-U with trees of the side's lines, of all or of some.
     """
 
     parser: str | None = None
@@ -28,10 +28,10 @@ class TreesFrom(NamedTuple):
 class Design:
     """One experiment: every variant is trained with every seed on the same text.
 
-    split_off: the sets that are cut from the training text, of dev and test. src, tgt: what gives
-    trees to each side. pretrained: whether trainings begin with the weights of trained models.
-    tokenize: of BLEU. src_writing, tgt_writing: how the sides are written without spaces, None
-    where words have spaces between them.
+    split_off: which of dev and test are cut from the training text. src, tgt: what gives trees to
+    each side. pretrained: whether trainings begin with the weights of trained models. tokenize:
+    the tokenizer of BLEU. src_writing, tgt_writing: how a side without spaces between words is
+    written; None for a side with spaces.
     """
 
     variants: tuple[str, ...]
@@ -52,7 +52,7 @@ class Design:
 
     @cached_property
     def plans(self) -> dict[str, Plan]:
-        """What each variant is. Raises UsageError for an unknown one."""
+        """The plan of each variant. Raises UsageError for an unknown variant."""
         return {name: plan(name) for name in self.variants}
 
     @property
@@ -69,7 +69,8 @@ class Design:
     def readers(self) -> tuple[str, ...]:
         """The variants whose encoders read trees of the source text.
 
-        Not those trained on records of `synmt multitask`, some of whose sources are no text.
+        Variants trained on records of `synmt multitask` are left out: their sources are not all
+        text.
         """
         plans = self.plans.items()
         return tuple(name for name, one in plans if one.source_trees and not one.data)
@@ -85,7 +86,7 @@ class Design:
 
     @property
     def unspaced(self) -> str:
-        """`the target has`, or which sides have, no spaces between words; "" if both have them."""
+        """The sides without spaces between words, and a verb: `the target has`; "" for no side."""
         sides = {"the source": self.src_writing, "the target": self.tgt_writing}
         without = [side for side, writing in sides.items() if writing]
         return (
@@ -95,7 +96,8 @@ class Design:
     def check(self) -> None:
         """Raises UsageError for variants that cannot be compared.
 
-        One that is named twice, one whose trees nobody gives, and one with both kinds of records.
+        These are a variant that is named twice, one that needs trees which no option gives, and
+        one that needs both kinds of records, those with transitions and those of multitask.
         """
         for name, one in self.plans.items():
             if self.variants.count(name) > 1:
@@ -108,7 +110,7 @@ class Design:
                 raise _no_trees(name, "target", "--tgt-parser", "--tgt-trees")
 
     def n_held_out(self, n_pairs: int) -> int:
-        """Pairs of each set that is split off. Raises UsageError if there are none."""
+        """How many pairs each set gets that is split off. Raises UsageError if it would be none."""
         if n := min(MOST_HELD_OUT, n_pairs // HELD_OUT):
             return n
         needed = " and ".join(f"--{name}-src, --{name}-tgt" for name in self.split_off)
@@ -130,7 +132,7 @@ def _no_trees(variant: str, side: str, parser: str, known: str) -> UsageError:
 
 
 def variants(names: str) -> tuple[str, ...]:
-    """The variants of `vanilla,pascal,dep+rel`, also with spaces. Raises UsageError for none.
+    """The variants in a list with commas, spaces allowed. Raises UsageError if there are none.
 
     >>> variants("vanilla, dep+rel")
     ('vanilla', 'dep+rel')

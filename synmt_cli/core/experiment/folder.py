@@ -57,9 +57,9 @@ warmup = 50           # updates
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """config.toml. precision: the same for all trainings. why: it is that one.
+    """The settings in config.toml. precision: the same for all trainings. why: the reason for it.
 
-    lr: of models that are trained further; None for new ones leaves the preset's.
+    lr: for models that are trained further; None, for new models, leaves the preset's.
     """
 
     precision: Precision
@@ -67,7 +67,7 @@ class Settings:
     lr: float | None = None
 
     def toml(self, tokenize: str) -> str:
-        """The file. tokenize: of BLEU."""
+        """The text of config.toml. tokenize: the tokenizer of BLEU."""
         about = ABOUT_SETTINGS.format(", ".join(CHANGEABLE_IN_TRAINING))
         return SETTINGS.format(
             about=textwrap.fill(about, initial_indent="# ", subsequent_indent="# ", width=98),
@@ -81,10 +81,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class TextSizes:
-    """What the given text has. n_pairs: of each set. n_tokens: of the target to train on, about.
+    """The size of the given text. n_pairs: of each set. n_tokens: about how many to train on.
 
-    samples: lines of its sides. src, tgt: how they are written without spaces; None where words
-    have spaces between them.
+    n_tokens counts the target. samples: lines of the two sides to train on. src, tgt: how a side
+    without spaces between words is written; None for a side with spaces.
     """
 
     n_pairs: dict[str, int]
@@ -137,11 +137,11 @@ class Texts:
 
     @property
     def tunes_on_test(self) -> bool:
-        """Whether a file of the dev set is one of the test set, too."""
+        """Whether the dev set and the test set share a file."""
         return _shared(self.dev or (), self.test or ()) is not None
 
     def unlike_text(self) -> Iterator[str]:
-        """Says which files begin as something else than text does. Raises DataError, ReadError."""
+        """Yields a warning for each file that begins unlike text. Raises DataError, ReadError."""
         for path in dict.fromkeys(itertools.chain(*self.sets.values())):
             with reading.open_source(path) as source:
                 kind, _ = detect(source)
@@ -150,7 +150,7 @@ class Texts:
                 yield f"{path} looks like {what}; here each line is text to translate"
 
     def _refuse_same(self) -> None:
-        """Raises UsageError for one file as both sides of a set, or to train and to evaluate."""
+        """Raises UsageError if both sides of a set, or training and evaluation, share a file."""
         for name, sides in self.sets.items():
             for path in sides:
                 _check_regular(path)
@@ -162,7 +162,7 @@ class Texts:
 
 
 def _shared(these: Sequence[str], those: Sequence[str]) -> str | None:
-    """The first of these files that is one of those, under whatever name."""
+    """The first of `these` files that is also one of `those`, under whatever name."""
     pairs = itertools.product(these, those)
     return next((one for one, other in pairs if os.path.samefile(one, other)), None)
 
@@ -178,7 +178,7 @@ def _check_regular(path: str) -> None:
 
 @dataclass(frozen=True)
 class Trees:
-    """What gives trees to the source and the target."""
+    """The files that give trees to the source and the target."""
 
     src: TreesFrom
     tgt: TreesFrom
@@ -199,9 +199,9 @@ class Trees:
         return src, tgt
 
     def language_problems(self, sizes: TextSizes) -> Iterator[str]:
-        """Which models may be of another language than their side of the text.
+        """Yields a warning for each parser that may be for another language than its side.
 
-        Nothing is said of a side with trees of its own. Raises Unavailable, ReadError.
+        A side with known trees is not checked. Raises Unavailable, ReadError.
         """
         lines = [sample.lines for sample in sizes.samples]
         sides = zip((self.src, self.tgt), self.parsers, lines, reversed(lines), strict=True)
@@ -215,10 +215,10 @@ class Trees:
                 yield problem + (" It fits the other side of the text." if fits else "")
 
     def check_known(self, texts: Texts) -> Iterator[str]:
-        """Says for each side how many lines have a known tree, if some have none.
+        """Yields how many lines of a side have a known tree, if some have none.
 
-        Targets of the test set need none. Raises DataError, ReadError; without a parser a DataError
-        for a line without a tree.
+        Targets of the test set need none. Raises DataError, ReadError; a line without a tree is a
+        DataError if its side has no parser.
         """
         trained = [sides for name, sides in texts.sets.items() if name != "test"]
         yield from _about_known(self.src, "source", [src for src, _ in texts.sets.values()])
@@ -252,11 +252,11 @@ def write(
     others: Mapping[str, str],
     settings: Settings,
 ) -> None:
-    """Writes the folder, and those above it that are missing. n_pairs: of the text to train on.
+    """Writes the folder, and missing ones above it. n_pairs: how many the training text has.
 
     others: names of further links, and what they link to.
 
-    Raises CreateError where the folder exists or cannot be made, WriteError.
+    Raises CreateError if the folder exists or cannot be made, and WriteError.
     """
     rules = makefile(design, n_pairs)
     links = {"given/src": texts.train[0], "given/tgt": texts.train[1]}

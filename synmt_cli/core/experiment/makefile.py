@@ -16,7 +16,7 @@ from synmt_cli.core.variants.own_file import VARIABLE
 
 
 def makefile(design: Design, n_pairs: int) -> str:
-    """The text of the Makefile. n_pairs: of the text to train on, as it was given."""
+    """The text of the Makefile. n_pairs: how many pairs the given training text has."""
     parts = [
         _head(design),
         *_sets(design, n_pairs),
@@ -31,7 +31,7 @@ def makefile(design: Design, n_pairs: int) -> str:
 
 
 def _head(design: Design) -> str:
-    """What to compare, and the first targets."""
+    """The head of the Makefile: what to compare, and the first targets."""
     names = (name for variant in design.variants for name in design.records(variant))
     records = dict.fromkeys([*names, "test"])
     has_own = any(map(design.has_own, design.variants))
@@ -61,7 +61,7 @@ def _head(design: Design) -> str:
 
 
 def _limits(design: Design) -> str:
-    """Options of synmt filter: what is too long. A dense character counts like three others."""
+    """Options of synmt filter for what is too long. A dense character counts like three others."""
     if not design.unspaced:
         return "--max-len 100 --ratio 9"
     writings = design.src_writing, design.tgt_writing
@@ -71,7 +71,7 @@ def _limits(design: Design) -> str:
 
 
 def _coverage(design: Design) -> str:
-    """Not all of thousands of characters, of which many are seen once or twice."""
+    """The share of characters that get a piece: dense scripts have many that are seldom seen."""
     writings = design.src_writing, design.tgt_writing
     return "0.9995" if any(one is not None and one.is_dense for one in writings) else "1"
 
@@ -125,7 +125,7 @@ def _parsing(side: str, end: str, sets: Iterable[str], trees: TreesFrom) -> str:
 
 
 def _vocabulary(design: Design) -> Iterator[str]:
-    if design.pretrained:  # spm.model is a link to that of the pretrained models
+    if design.pretrained:  # spm.model is a link to the pretrained models' vocabulary
         return
     symbols, files = "", []
     if design.writers:
@@ -169,7 +169,7 @@ def _trainings(design: Design) -> Iterator[str]:
         if design.has_own(variant):
             files += f" {OWN_VARIANTS}"
         if design.pretrained:
-            begun = f"given/pretrained/{variant}.%"  # a link, which may come to link elsewhere
+            begun = f"given/pretrained/{variant}.%"  # a link, which may be changed
             files += f" \\\n\t\t{begun} {begun}/model.safetensors"
             options += f" --pretrained given/pretrained/{variant}.$*"
         yield rules.TRAIN_ONE.format(
@@ -186,8 +186,8 @@ def _translations(design: Design) -> Iterator[str]:
 
 
 def _answer(design: Design) -> Iterator[str]:
-    """What models make of trees, their scores, and the page."""
-    shown = []  # on the page: the list that needs it, the option, the file
+    """The rules for what models make of trees, for their scores, and for the page."""
+    shown = []  # on the page: a variable that must not be empty (or ""), the option, the file
     if design.source_trees:
         shown.append(("", "--src-trees", "data/test.src.conllu"))
     if design.readers:
@@ -204,10 +204,10 @@ def _answer(design: Design) -> Iterator[str]:
 
 
 def _if(name: str, text: str) -> str:
-    """The text, where the variable of this name is not empty; always, if there is no name."""
+    """The text, for make to use if the variable `name` is not empty; always, if `name` is ""."""
     return f"$(if $({name}),{text})" if name else text
 
 
 def _lines(words: Iterable[str]) -> str:
-    """Words that go on in the next lines of a rule, one in each."""
+    """The words as further lines of a rule, one word in each."""
     return "".join(f" \\\n\t\t{word}" for word in words)

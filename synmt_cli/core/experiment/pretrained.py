@@ -1,4 +1,4 @@
-"""The trained models with whose weights the trainings of an experiment begin."""
+"""The trained models whose weights the trainings of an experiment begin with."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ System = tuple[str, int]  # variant and seed
 
 @dataclass(frozen=True)
 class PretrainedModels:
-    """One for each training. folders: of their runs. configs: what they will be, trained further.
+    """A trained model for each training. All models have one vocabulary.
 
-    The first one's vocabulary is that of all.
+    folders: the models' run directories. configs: the configurations after further training.
     """
 
     folders: Mapping[System, str]
@@ -32,16 +32,16 @@ class PretrainedModels:
         return links | {"spm.model": f"{next(iter(self.folders.values()))}/{SOURCE_VOCABULARY}"}
 
     def config(self, variant: str) -> Config:
-        """What the first model of a variant will be."""
+        """The configuration of the first model of a variant, after further training."""
         return next(config for (name, _), config in self.configs.items() if name == variant)
 
     @property
     def lr(self) -> float:
-        """A third of the learning rate with which models of the first one's preset are trained."""
+        """A third of the learning rate that the preset of the first model has."""
         return next(iter(self.configs.values())).training.lr / 3
 
     def warnings(self) -> Iterator[str]:
-        """What makes the comparison unfair."""
+        """Yields what makes the comparison unfair."""
         of_sizes = {config.model: system for system, config in self.configs.items()}
         if len(of_sizes) > 1:
             names = " and ".join(self.folders[system] for system in [*of_sizes.values()][:2])
@@ -55,9 +55,9 @@ class PretrainedModels:
 def read(name: str, design: Design) -> PretrainedModels:
     """The models of a design.
 
-    name: of their runs; {variant} and {seed} there stand for those of each training.
+    name: their run directories, where {variant} and {seed} stand for each training's.
 
-    Raises SynmtError for a model that is missing or damaged, or with which a training cannot begin,
+    Raises SynmtError for a model that is missing or damaged, or that a training cannot begin with,
     and ConfigError for vocabularies that differ.
     """
     systems = [(variant, seed) for variant in design.variants for seed in design.seeds]
@@ -65,7 +65,7 @@ def read(name: str, design: Design) -> PretrainedModels:
         (variant, seed): name.replace("{variant}", variant).replace("{seed}", str(seed))
         for variant, seed in systems
     }
-    distinct = dict.fromkeys(folders.values())  # one model may begin all trainings
+    distinct = dict.fromkeys(folders.values())  # all trainings may begin with one model
     models = {folder: pretrained.in_folder(folder) for folder in distinct}
     _refuse_vocabularies(models)
     configs = {}
@@ -78,7 +78,7 @@ def read(name: str, design: Design) -> PretrainedModels:
 
 
 def _refuse_vocabularies(models: Mapping[str, Pretrained]) -> None:
-    """Raises ConfigError unless all have one vocabulary, for both languages."""
+    """Raises ConfigError unless all models share one vocabulary, the same for both languages."""
     fingerprints = {name: model.run.vocabularies().fingerprint for name, model in models.items()}
     (first, expected), *_ = fingerprints.items()
     for name, fingerprint in fingerprints.items():
@@ -94,9 +94,9 @@ def _refuse_vocabularies(models: Mapping[str, Pretrained]) -> None:
 
 
 def _refuse_symbols(variant: str, model: Pretrained) -> None:
-    """Raises ConfigError for a variant with other symbols in its records than the model's.
+    """Raises ConfigError if the variant's records have other symbols than the model's.
 
-    Those of transitions or tasks, which the model's vocabulary may lack.
+    These are symbols of transitions or tasks, which the model's vocabulary may lack.
     """
     wanted, own = plan(variant), plan(model.config.variant)
     if (wanted.transitions, wanted.data) != (own.transitions, own.data):

@@ -58,7 +58,7 @@ METRICS := {metrics}
 TOKENIZE := {tokenize}
 BY := {by}
 
-# Those that have rules below.
+# The variants that have rules below.
 KNOWN := {variants}
 $(foreach one,$(filter-out $(KNOWN),$(VARIANTS)),$(error VARIANTS: no rules here for $(one), \\
   but for $(KNOWN)))
@@ -71,15 +71,16 @@ $(if $(filter-out $(words $(sort $(SEEDS))),$(words $(SEEDS))),$(error SEEDS nam
 
 SEED := $(firstword $(SEEDS))
 SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
-# Those of the variants whose encoders read trees, and those that write them.
+# The variants whose encoders read trees, and those that write trees.
 READERS := $(filter $(VARIANTS),{readers})
 WRITERS := $(filter $(VARIANTS),{writers})
 WRITTEN := $(foreach variant,$(WRITERS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
-# Whose length penalty is tuned: the first that writes no trees, for all of these; and each writer.
+# The variants whose length penalty is tuned: the first that writes no trees, for all that write
+# none; and each one that writes trees.
 SHARED := $(firstword $(filter-out $(WRITERS),$(VARIANTS)))
 TUNED := $(SHARED) $(WRITERS)
 SEARCH := $(strip --beam $(BEAM) --lenpen $(LENPENS) $(addprefix --patience ,$(PATIENCE)))
-# Where scores depend on TOKENIZE.
+# Not empty if scores depend on TOKENIZE.
 OF_WORDS := $(findstring bleu,$(METRICS))$(findstring ribes,$(METRICS))$(findstring rare:,$(BY))
 SCORE := synmt score -j 0 -M '$(METRICS)' $(if $(OF_WORDS),--tokenize $(TOKENIZE)) \\
   --by $(BY) --src text/test.src

@@ -1,1 +1,1 @@
-"""Which pairs are fit to train on: the tests, their order, and the outputs."""
+"""Selects the pairs that are fit to train on: the tests, their order, and the outputs."""

@@ -1,7 +1,7 @@
 """The tests that a pair must pass.
 
-Each is about one thing. It gives the problem of a pair, or "" where the pair passes, and raises
-the pair's error where the pair lacks what is tested.
+Each tests one thing. It returns the problem of a pair, or "" if the pair passes, and raises the
+pair's error if the pair lacks what is tested.
 """
 
 import sys
@@ -18,13 +18,13 @@ from synmt_cli.formats.record import EMPTY, OK
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A test. name: that of its option, with which its reasons begin, `NAME: PROBLEM`."""
+    """A test. name: that of its option; its reasons begin with it, `NAME: PROBLEM`."""
 
     name: str
     problem: Callable[[Pair], str]
 
 
-# unit: the length of one side of a pair in it
+# Unit -> a function that measures one side of a pair in it.
 UNITS: dict[str, Callable[[Pair, int], int]] = {
     "words": lambda pair, side: n_words(pair.texts[side]),
     "chars": lambda pair, side: len(pair.texts[side].strip()),
@@ -33,7 +33,7 @@ UNITS: dict[str, Callable[[Pair, int], int]] = {
 
 
 def status(pair: Pair) -> str:
-    """The status, if parsing or joining the tree with its line failed, or it was skipped.
+    """The status, if the line was skipped, or parsing it or joining it with its tree failed.
 
     An empty line has not failed: its length is 0.
     """
@@ -44,7 +44,7 @@ def status(pair: Pair) -> str:
 
 
 def length(pair: Pair, least: int = 0, most: int = sys.maxsize, unit: str = "words") -> str:
-    """The first side with fewer or more units. A blank line has 0."""
+    """The first side with fewer units than `least` or more than `most`. A blank line has 0."""
     length_of = UNITS[unit]
     for side in range(len(pair.texts)):
         if not least <= (n := length_of(pair, side)) <= most:
@@ -53,7 +53,7 @@ def length(pair: Pair, least: int = 0, most: int = sys.maxsize, unit: str = "wor
 
 
 def word_length(pair: Pair, most: int) -> str:
-    """The first side with a word of more characters."""
+    """The first side with a word of more than `most` characters."""
     for side, text in zip(SIDES, pair.texts, strict=False):
         if len(text) > most and (longest := max(map(len, text.split()), default=0)) > most:
             return f"a {side} word of {longest} characters"
@@ -61,7 +61,7 @@ def word_length(pair: Pair, most: int) -> str:
 
 
 def ratio(pair: Pair, most: float, unit: str = "words") -> str:
-    """Both lengths, if the longer is more than so many times the other, as in clean-corpus-n."""
+    """Both lengths, if the longer is more than `most` times the other, as in clean-corpus-n."""
     pair.require_both("--ratio")
     source, target = (UNITS[unit](pair, side) for side in (0, 1))
     fewer, more = sorted((source, target))
@@ -71,7 +71,7 @@ def ratio(pair: Pair, most: float, unit: str = "words") -> str:
 
 
 def target_pieces(pair: Pair, most: int) -> str:
-    """The number of target pieces, if there are more. Transitions do not count.
+    """The number of target pieces, if it is more than `most`. Transitions do not count.
 
     Choshen and Abend (2021), "non-transition tokens"; their code counts the transitions too.
     """
@@ -80,19 +80,19 @@ def target_pieces(pair: Pair, most: int) -> str:
 
 
 def alignment(pair: Pair, least: float) -> str:
-    """The score of an aligner, if it is less."""
+    """The score of an aligner, if it is less than `least`."""
     assert pair.score is not None  # the command opens the scores
     return f"{pair.score:g}" if pair.score < least else ""
 
 
 def projective(pair: Pair) -> str:
-    """That a tree of the source is not projective."""
+    """The problem, if a tree of the source is not projective."""
     heads = pair.heads("--projective")
     return "" if is_projective(heads) else "an arc over a word that its head does not dominate"
 
 
 def excluded(pair: Pair, lines: Digests, side: str = "any") -> str:
-    """The first chosen side that is among the lines. side: src, tgt, or any of both."""
+    """The first chosen side that is among the lines. side: src, tgt, or any."""
     if side == "tgt":
         pair.require_both("--exclude-side tgt")
     for name, text in zip(("src", "tgt"), pair.texts, strict=False):
@@ -102,7 +102,7 @@ def excluded(pair: Pair, lines: Digests, side: str = "any") -> str:
 
 
 def repeated(pair: Pair, seen: Digests, side: str = "pair") -> str:
-    """That the pair, or one side of it, is among those seen, to which it is added.
+    """The problem, if the pair, or one side of it, was seen before. Adds it to those seen.
 
     side: pair, src, tgt.
     """

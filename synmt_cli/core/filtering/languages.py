@@ -1,8 +1,8 @@
 """Language identification, by py3langid: a naive Bayes model of 139 languages.
 
 Lui and Baldwin (2012), "langid.py: An Off-the-shelf Language Identification Tool", as
-retrained by py3langid; the model is part of the package. The library normalises: NFC, and
-text all in capitals is lowered. The same text always gives the same answer.
+retrained by py3langid; the model is part of the package. The library normalises to NFC, and
+puts text all in capitals in lower case. The same text always gives the same answer.
 
 Without thresholds the rule is the filter of Bugliarello and Okazaki (2020): the likeliest
 language of both sides must be the expected one, and text without evidence for any language is

@@ -13,14 +13,14 @@ SMALLEST = 2**10  # slots
 FULLEST = 0.7  # of the slots are taken before the table grows
 GROWTH = 1.5
 SLOT = 16  # bytes
-# For each line: in a table about to grow, in one just grown, and in both while it grows.
+# Bytes for each line: in a table about to grow, in one just grown, and in both while it grows.
 LEAST_BYTES = round(SLOT / FULLEST)
 MOST_BYTES = round(SLOT / FULLEST * GROWTH)
 GROWING_BYTES = round(SLOT / FULLEST * (1 + GROWTH))
 
 
 def same(text: str) -> str:
-    """The form that lines which count as the same share: NFC, single spaces, none at the ends.
+    """A form that is equal for lines that count as the same: NFC, single spaces, none at the ends.
 
     >>> same(" a  b") == same("a b")
     True
@@ -61,7 +61,7 @@ class Digests:
         return True
 
     def _place(self, first: int, second: int) -> int:
-        """Where these words are, or the free slot where they belong."""
+        """The place of these words, or the free slot where they belong."""
         words, place = self._words, 2 * (second % self._n_slots)
         while (taken := words[place]) and (taken != first or words[place + 1] != second):
             place += 2
@@ -80,5 +80,5 @@ class Digests:
 
 
 def _words(digest: bytes) -> tuple[int, int]:
-    """Two 64-bit words, the first never 0, which marks a free slot."""
+    """The two 64-bit words of a digest; the first is never 0, because 0 marks a free slot."""
     return int.from_bytes(digest[:8], "little") or 1, int.from_bytes(digest[8:], "little")

@@ -15,7 +15,7 @@ KEPT = "kept"
 
 
 class Mode(StrEnum):
-    """What the main output gets: the pairs that pass, all pairs marked, or the counts alone."""
+    """The main output: the pairs that pass, all pairs marked, or the counts alone."""
 
     KEPT = "kept"
     MARKED = "marked"

@@ -64,7 +64,7 @@ class Pair(NamedTuple):
         return n
 
     def missing(self, field: str, option: str) -> SynmtError:
-        """The error of a test that needs a field: of bad data in a record, else of wrong use."""
+        """The error of a test that needs a field: DataError for a record, else UsageError."""
         if isinstance(self.segment, RecordSegment):
             problem = f"field {field} is missing, but {option} needs it"
             return DataError(*self.segment.place, problem)
@@ -79,7 +79,7 @@ class Pair(NamedTuple):
         return self.segment.marked({"filtered": reason}, self.given_target)
 
     def annotated(self, reason: str) -> bytes:
-        """One record, skipped if there is a reason and it had no status; text has a column."""
+        """One record; a reason makes it `skipped`, unless it had a status; text gets a column."""
         if isinstance(self.segment, TextSegment):
             return self.rejected(reason or OK)
         if not reason or _has_status(self.segment):
@@ -101,10 +101,10 @@ def opened(
     scores: str | None = None,
     on_bad_tree: OnBadTree = "error",
 ) -> Iterator[Iterator[Pair]]:
-    """The pairs of files of one kind: text, jsonl, conllu, or the one that they show.
+    """Yields the pairs of files of one kind: text, jsonl, conllu, or the one that they show (auto).
 
     target, scores: files that are parallel to all of them together. Raises ReadError,
-    UsageError; its iterator DataError, also where the numbers of lines differ.
+    UsageError; the iterator raises DataError, also if the numbers of lines differ.
     """
     with ExitStack() as stack:
         stream = stack.enter_context(reader.opened(paths, kind, on_bad_tree))

@@ -3,7 +3,7 @@
 Pairs that share a line on the same side, as `line_hashes.same` compares them, belong to one group,
 and so do pairs that are joined by a chain of such pairs. A group goes whole to one part. Groups
 are taken in the order of a hash of their first source line and the seed, so that the cut depends
-on the text and the seed alone. A pair with a blank side goes to the rest, and with it its group.
+on the text and the seed alone. A pair with a blank side goes to the rest, and so does its group.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ class Groups:
                 self._blank.append(number)
 
     def parts(self, sizes: Sequence[int], seed: int) -> list[int]:
-        """The part of each pair: the number of one of `sizes`, which has that many, or REST.
+        """The part of each pair: an index of `sizes`, the numbers of pairs in each part, or REST.
 
         Raises UsageError if the groups do not fill a part.
         """

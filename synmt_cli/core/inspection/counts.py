@@ -23,9 +23,9 @@ def of_stream(source: reading.Source, kind: TreeKind) -> Facts:
 
 
 def _longest(length_and_line: tuple[int, int]) -> Facts:
-    """The length of the longest segment and its line, given with its sign changed.
+    """The length of the longest segment and its line; {} if all are empty.
 
-    So the greatest pair is that of the first segment among equals. Nothing if all are empty.
+    The line is given with its sign changed: the greatest pair is that of the first among equals.
     """
     length, line = length_and_line
     return {"longest": length, "longest_line": -line} if line else {}
@@ -61,7 +61,7 @@ class _Measure:
         self.greatest = max(self.greatest, *numbers, 0)
 
     def facts(self) -> Facts:
-        """Nothing if there were no numbers."""
+        """The mean and the greatest; {} if there were no numbers."""
         return {"mean": round(self.sum / self.n, 2), "max": self.greatest} if self.n else {}
 
 
@@ -192,7 +192,7 @@ def _of_transitions(source: reading.Source) -> Facts:
                 n_pieces += token.startswith(SPACE)
             else:
                 direction, label = half
-                n_arcs += direction is not None  # the one that counts if an arc is two tokens
+                n_arcs += direction is not None  # if an arc is two tokens, the direction counts
                 if label is not None:
                     labels.add(label)
     leaves = "pieces" if n_pieces else "words"

@@ -1,7 +1,7 @@
 """The course of a training run: its validations, whether it still improves, how sure `best` is.
 
 One validation is not exact: with the same quality of the model the metric goes up and down from
-one to the next. The spread is how much: the standard deviation of one validation around the
+one to the next. The spread says how much: the standard deviation of one validation around the
 straight line through its neighbours, s^2 = mean((v_i - (v_{i-1} + v_{i+1}) / 2)^2) / 1.5, over the
 second half of the run, where the curve is nearly straight.
 """
@@ -18,7 +18,7 @@ LEVELS = "▁▂▃▄▅▆▇█"
 WIDTH = 40  # characters of a curve
 ENOUGH = 5  # validations, to speak of a spread
 WORSE = 1.03  # how far the perplexity has to rise above its lowest, to speak of overfitting
-APART = 4 / 3  # times the perplexity of another checkpoint, from which on their mean is doubtful
+APART = 4 / 3  # ratio of two checkpoints' perplexities from which their mean is doubtful
 RECENT = 3  # validations without a better perplexity after which a run no longer improves
 
 
@@ -33,7 +33,7 @@ class Point:
 
 @dataclass(slots=True)
 class Course:
-    """What metrics.jsonl tells of a training, one event at a time. best: the last that was."""
+    """The course of a training, from the events of metrics.jsonl. best: the last marked so."""
 
     best: Mapping[str, Any] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
@@ -79,7 +79,7 @@ def described(points: Sequence[Point], metric: str) -> dict[str, Any]:
 
 
 def curve(values: Sequence[float]) -> str:
-    """A curve of at most WIDTH characters, each the mean of as many values.
+    """A curve of at most WIDTH characters, each the mean of an equal part of the values.
 
     >>> curve([1, 2, 3, 8])
     '▁▂▃█'
@@ -107,7 +107,7 @@ def trend(points: Sequence[Point]) -> str:
 
 
 def still_improves(perplexities: Sequence[tuple[float, float]]) -> bool:
-    """Whether a run does by its last validations. perplexities: (step, perplexity) of each."""
+    """Whether a run still improves. perplexities: (step, perplexity) of its last validations."""
     points = [Point(int(step), 0.0, perplexity) for step, perplexity in perplexities]
     return len(points) > 1 and len(_since_lowest(points)[1]) < RECENT
 
@@ -133,7 +133,7 @@ def apart(points: Sequence[Point], first: int, last: int) -> str:
 
 
 def _perplexity(points: Sequence[Point], step: int) -> float | None:
-    """The perplexity at a step: None before the first validation, the last one's after it."""
+    """The perplexity at a step: None before the first validation, constant after the last."""
     for a, b in itertools.pairwise(points):
         if a.step <= step < b.step:
             share = (step - a.step) / (b.step - a.step)

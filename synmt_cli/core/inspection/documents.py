@@ -51,7 +51,7 @@ def problems(source: Source, kind: FileKind) -> Iterator[SynmtError]:
 
 
 def _of_metrics(source: Source) -> Facts:
-    """What metrics.jsonl tells of the course of a run, but for a line that has no end yet."""
+    """The figures of metrics.jsonl, but for a line that has no end yet."""
     events = Counter[str]()
     last: Facts = {}
     course = Course()

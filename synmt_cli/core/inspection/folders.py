@@ -24,7 +24,7 @@ def figures(folder: Path, kind: FolderKind) -> Facts:
 
 
 def of_experiment(folder: Path) -> Facts:
-    """What a folder of `synmt init` compares, and what of it is made. Raises SynmtError."""
+    """The settings and inputs of a folder of `synmt init`, and its progress. Raises SynmtError."""
     rules = regular_files.read(folder / "Makefile", MAKEFILE_LIMIT, follow=True)
     found = dict(VARIABLE.findall(rules.decode("utf-8", "replace")))
     facts: Facts = {
@@ -52,7 +52,7 @@ def _given(folder: Path) -> Iterator[Path]:
 
 
 def problems_of_experiment(folder: Path) -> Iterator[SynmtError]:
-    """Inputs that are missing, settings that do not exist, and all problems of the runs."""
+    """Yields missing inputs, the problems of settings and scores, and all those of the runs."""
     from synmt_cli.core.inspection import model_problems
 
     for link in sorted(_given(folder)):
@@ -67,7 +67,7 @@ def problems_of_experiment(folder: Path) -> Iterator[SynmtError]:
 
 
 def of_export(folder: Path) -> Facts:
-    """What was exported. Raises SynmtError."""
+    """The figures of an exported model. Raises SynmtError."""
     state = json_files.read_sealed(folder / EXPORT, "what `synmt export` wrote")
     run = models.of_run(folder)
     run.pop("checkpoints", None)
@@ -77,7 +77,7 @@ def of_export(folder: Path) -> Facts:
 
 
 def of_cache(folder: Path) -> Facts:
-    """The training records of a run as numbers. Raises SynmtError."""
+    """The figures of the training records that a run keeps as numbers. Raises SynmtError."""
     with reading.open_source(str(folder / INDEX)) as source:
         facts = documents.figures(source, "json")
     try:
@@ -88,7 +88,7 @@ def of_cache(folder: Path) -> Facts:
 
 
 def problems_of_cache(folder: Path) -> Iterator[SynmtError]:
-    """Whether every file of a cache is the one that was written."""
+    """Yields the error if a file of a cache is not the one that was written."""
     from synmt_cli.core.data import cache
     from synmt_cli.core.data.ragged_files import mapped
 

@@ -43,7 +43,7 @@ class InspectedInput:
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The name of the input in messages."""
         return self.path if self.source is None else self.source.name
 
     def refuse_unnamed(self) -> None:
@@ -107,7 +107,7 @@ def _folder_kind(folder: Path) -> FolderKind:
 
 
 def _compression(path: str) -> str:
-    """The compression by the first bytes of a plain file, whose position stays the same."""
+    """The compression that the first bytes of a plain file show; its position does not change."""
     try:  # a named pipe that is closed again would end its writer
         if not stat.S_ISREG((os.fstat(0) if path == "-" else os.stat(path)).st_mode):
             return ""

@@ -66,7 +66,7 @@ def _of_parts(run: Run) -> Iterator[SynmtError]:
 
 
 def _refuse_lost_model(run: Run, step: int) -> None:
-    """Raises ReadError if a run had a model at this step, its last one, which is missing."""
+    """Raises ReadError if a run without a model must have had one at this step, its last."""
     is_validated = read_state(run.checkpoint(step), step)["best_value"] is not None
     data = run.tables().get("data")
     if is_validated or not (isinstance(data, dict) and data.get("dev")):  # then the last is best

@@ -1,6 +1,6 @@
 """Facts about models, checkpoints and run directories, without loading torch.
 
-Of weights only the header is read; `synmt check` verifies their digest.
+Only the header of weights is read; `synmt check` verifies their digest.
 """
 
 import hashlib
@@ -96,7 +96,7 @@ def _header(path: Path, follow: bool = False) -> Header:
 
 
 def of_checkpoint(folder: Path) -> Facts:
-    """Where training stood, and the size of the model. Raises ReadError, DataError."""
+    """The progress of training, and the size of the model. Raises ReadError, DataError."""
     state = _state(folder)
     head = _header(folder / WEIGHTS)
     figures = ("step", "epoch", "best_step", "best_value", "finished")
@@ -147,7 +147,7 @@ def of_run(folder: Path) -> Facts:
 
 
 def course_of(run: Run) -> Course:
-    """What metrics.jsonl tells, if there is one. Raises DataError, ReadError."""
+    """The course of a run, empty without a metrics.jsonl. Raises DataError, ReadError."""
     course = Course()
     if os.path.lexists(run.metrics):
         for number, line in run.metric_lines():

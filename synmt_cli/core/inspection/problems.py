@@ -89,7 +89,7 @@ class Search:
 
 
 def _comments_of(block: conllu.RawBlocks) -> conllu.Sentence:
-    """A sentence that cannot be read otherwise, without its words."""
+    """The comments of a sentence whose words cannot be read, as a sentence without words."""
     lines = block.data.decode("utf-8", "replace").split("\n")
     return conllu.Sentence([line for line in lines if line.startswith("#")], [], [], [])
 

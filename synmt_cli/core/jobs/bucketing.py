@@ -1,7 +1,7 @@
 """Segments by the length of their source, in words: counted, labelled, or split over files.
 
-text: several files are parallel, one line each. jsonl and conllu: several files follow one
-another.
+Several files of text are parallel: a segment is one line of each. Several files of jsonl or
+conllu follow one another.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ Measured = Segment | ParallelLines
 
 @dataclass(frozen=True, slots=True)
 class MeasuredStream:
-    """Segments with their lengths. sides: the name of the file of each of a segment's parts.
+    """Segments with their lengths. sides: for each part of a segment, the name of its file.
 
     Iteration raises DataError, ReadError.
     """
@@ -47,7 +47,7 @@ class MeasuredStream:
         return shares("bucket", counts)
 
     def labelled(self, buckets: Buckets) -> Iterator[bytes]:
-        """Each segment with the name of its bucket."""
+        """Yields each segment with the name of its bucket."""
         for segment in self.segments:
             bucket = buckets.names[buckets.index(segment.length)]
             if isinstance(segment, ParallelLines):
@@ -56,7 +56,7 @@ class MeasuredStream:
                 yield segment.marked({BUCKET: bucket})
 
     def split(self, buckets: Buckets, template: str, inputs: Sequence[str]) -> None:
-        """Writes each segment's parts to its bucket's files, of which all appear, or none.
+        """Writes each segment's parts to the files of its bucket. All files appear, or none.
 
         inputs: files that must not be replaced. Raises UsageError, CreateError, WriteError.
         """
@@ -77,11 +77,11 @@ class MeasuredStream:
 def opened(
     paths: Sequence[str], kind: str = "auto", src: str | None = None
 ) -> Iterator[MeasuredStream]:
-    """The segments of files of one kind: text, jsonl, conllu, or the one that they show.
+    """The segments of files of one kind: text, jsonl, conllu, or auto to detect it.
 
     src: a text that gives the lengths and is not among the parts; only for text. Several files
-    of records are one side without a name. Raises DataError, ReadError; UsageError where src does
-    not fit.
+    of records are one side without a name. Raises DataError, ReadError; UsageError if src is
+    given for another kind.
     """
     with ExitStack() as stack:
         stream = stack.enter_context(reader.opened(paths, kind))
@@ -99,8 +99,8 @@ def opened(
 def parallel_lines(sources: Sequence[Source], n_hidden: int = 0) -> Iterator[ParallelLines]:
     """Parallel lines; the first source gives the length. Raises DataError, ReadError.
 
-    n_hidden: how many of the first sources are not to be written. Sources of different
-    lengths are an error, at the end of the shortest, that names both counts.
+    n_hidden: how many of the first sources are not to be written. If the numbers of lines differ,
+    the error comes at the end of the shortest source and names both counts.
     """
     first, *others = names = [source.name for source in sources]
     columns = map(reading.lines, sources)

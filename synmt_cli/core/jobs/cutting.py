@@ -1,6 +1,6 @@
 """Files cut into work: whole lines of text, or of CoNLL-U, with their targets.
 
-Only the parent of worker processes cuts; they read and check the blocks.
+Only the parent of worker processes cuts; the workers read and check the blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
 _MARK = LINE.encode()
-# As `Sentence.metadata` reads comments.
+# Patterns for comments, the same as `Sentence.metadata` reads.
 _LINE, _SENT_ID = (
     re.compile(rb"^#[ \t]*%s[ \t]*= ?(.*)$" % key, re.MULTILINE) for key in (_MARK, b"sent_id")
 )
@@ -87,9 +87,9 @@ def _whole_lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:
 
 
 def _n_whole(data: bytes, starts: LineStarts) -> int | None:
-    """How many bytes end lines, without the last line if more of it may follow.
+    """How many bytes are whole lines: all but the last line, if more of it may follow.
 
-    None where everything belongs to a line that began before.
+    None if that last line began before `data`.
     """
     last = begin = None
     for last in _blocks(data, starts) if _MARK in data else ():
@@ -168,7 +168,7 @@ def _sizes(batch: RawBlocks) -> list[int] | None:
 
 
 class _Block(NamedTuple):
-    at: int  # where in the batch
+    at: int  # the index of its first byte in the batch
     begins: bool  # whether a line of text begins here
     marked: bool  # whether it says which line it belongs to
 

@@ -14,7 +14,7 @@ Format = Literal["text", "conllu"]
 
 
 class TransitionLine(NamedTuple):
-    """A line of transitions, or a record. number: in its file, from 1. id: unless it has one."""
+    """A line of transitions, or a record. number: in its file, from 1. id: if it gives none."""
 
     source: str
     number: int
@@ -26,7 +26,7 @@ class TransitionLine(NamedTuple):
 class Written(NamedTuple):
     """The output of a line. n_repairs: tokens left out, put in, or read as something else.
 
-    status: that of the record.
+    status: the status of the record.
     """
 
     data: bytes
@@ -36,7 +36,7 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DelinearizeJob:
-    """Makes a line of text, or a block of CoNLL-U, of each line.
+    """Turns each line into a line of text or a block of CoNLL-U.
 
     strict: a failed or skipped record is a DataError.
     """
@@ -82,7 +82,7 @@ class DelinearizeJob:
 
 
 def block(sentence: Delinearized, one: Record, part: int = 0, has_tree: bool = True) -> str:
-    """The block of a sentence, or the placeholder of a line without one, or without its tree.
+    """The block of a sentence, or a placeholder if it has no words or no tree.
 
     one: gives the id. part: the number of the sentence, from 1, if its line has several.
     """

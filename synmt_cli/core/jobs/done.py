@@ -1,4 +1,4 @@
-"""What came of work: records, and what was counted on the way."""
+"""The results of work: records, and what was counted on the way."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from synmt_cli.formats.record import UNPARSED
 class Done:
     """Records made from some work, and what was counted on the way.
 
-    statuses: how many lines of each. first_failure: the first that failed or was skipped, with
-    its place. counts: other figures by name. unknown: transitions that are not symbols of the
-    vocabulary, how many of each. error: the one that ended the work early.
+    statuses: how many lines have each. first_failure: the reason of the first line that failed or
+    was skipped, with its place. counts: other figures by name. unknown: how often each transition
+    occurs that is not a symbol of the vocabulary. error: the error that ended the work early.
     """
 
     records: list[bytes] = field(default_factory=list)
@@ -38,20 +38,20 @@ class Done:
             self.first_failure = self.first_failure or str(where)
 
     def count_lifted(self, n_words: int) -> None:
-        """Counts a tree by the words of it that got another head to make it projective."""
+        """Counts a tree if `n_words` of its words got another head to make it projective."""
         if n_words:
             self.counts["lifted words"] += n_words
             self.counts["lifted trees"] += 1
 
     def add(self, other: Done) -> None:
-        """Adds the counts of another one, not its records or its error."""
+        """Adds the counts of `other`, but not its records or its error."""
         self.statuses += other.statuses
         self.first_failure = self.first_failure or other.first_failure
         self.counts += other.counts
         self.unknown += other.unknown
 
     def warnings(self, unit: str) -> Iterator[str]:
-        """The warnings of the end. unit: `lines`, `segments`."""
+        """Yields the warnings to give at the end. unit: `lines`, `segments`."""
         of_all = f"of {self.statuses.total():,}"
         if n_trees := self.counts["lifted trees"]:
             yield (
@@ -72,7 +72,7 @@ class Done:
 
 
 def do(make: Callable[[Work, Done], Iterator[bytes]], work: Work) -> Done:
-    """The records that `make` yields. An error of it is kept in the result, after the records."""
+    """The records that `make` yields, up to a SynmtError, which the result keeps."""
     result = Done()
     try:
         for record in make(work, result):

@@ -21,9 +21,9 @@ LARGEST = 1_000_000  # values of one emitted feature that is not linear in the s
 
 @dataclass(frozen=True, slots=True)
 class Featurizer:
-    """Makes records of trees. emit: names of EMITTED, written in this order.
+    """Makes records from trees or text. emit: names of EMITTED, written in this order.
 
-    linearizer: makes transitions of targets that are trees. on_bad_tree: of both sides.
+    linearizer: makes transitions from targets that are trees. on_bad_tree: holds for both sides.
     """
 
     source: Vocabulary | None = None
@@ -102,7 +102,7 @@ class Featurizer:
             yield record.to_bytes(one)
 
     def _add_tree(self, one: Record, target: RawBlocks, done: Done) -> bool:
-        """Adds a target that has a tree. Returns whether the record fails for it alone."""
+        """Adds a target that has a tree. Returns whether only the target makes the record fail."""
         sentences = list(conllu.sentences(target, instead=INSTEAD[self.on_bad_tree]))
         self._add_target(one, record_of(sentences, one.id)[0].src)
         linear = self.linearizer.linearize(sentences)

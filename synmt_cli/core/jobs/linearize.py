@@ -51,10 +51,10 @@ class LinearizeJob:
 
 
 def symbols(sentences: Iterable[Sentence], split: bool = False, glue: bool = False) -> list[str]:
-    """The symbols that the transitions of these sentences may be, sorted: one a token.
+    """The symbols that transitions of these sentences may need, sorted: one for each token.
 
-    Both directions of every label that an arc has, so that other trees need few that are not
-    here. Raises DataError for a label that cannot be part of a symbol's name.
+    They include both directions of every label of an arc, so that other trees need few more.
+    Raises DataError for a label that cannot be part of a symbol's name.
     """
     names = {GLUE} if glue else set()
     known: set[str] = set()

@@ -6,9 +6,10 @@ mixed-encoder   each source twice, both times with its translation: plain, and w
                 brackets around the pieces of its words; no tags
 
 The task tags stand at both ends of the source, as in the published data of Bugliarello and
-Okazaki (2020), where these are baselines. There they were text to BPE; here they are symbols
-that no text becomes (vocabulary.py). So are the brackets, unless they are wanted as text.
-Pieces that are tags or brackets belong to no word, so the tree still fits the other pieces.
+Okazaki (2020), where these schemes are baselines. There BPE split the tags like text; here they
+are symbols that no text becomes (vocabulary.py). The brackets are symbols, too, unless they are
+wanted as text. Pieces that are tags or brackets belong to no word, so the tree still fits the
+other pieces.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -71,7 +72,8 @@ class MultitaskJob:
     def spelled(self) -> Callable[[str | None], list[str]]:
         """Gives the pieces of the bracket that a label opens, or of the closing one for None.
 
-        They are of the side that brackets are on. Raises ConfigError where it lacks a symbol.
+        The vocabulary is the one of the side with the brackets: the target in multitask, the source
+        in mixed-encoder. Raises ConfigError if it lacks a symbol.
         """
         vocabulary = self.target if self.scheme == "multitask" else self.source
 
@@ -90,7 +92,7 @@ class MultitaskJob:
         return Vocabularies(self.source, self.target).fingerprint
 
     def make(self, record: Record, place: Place, tree: Constituent | None = None) -> TaskRecords:
-        """The records made of one: for translation, and for the parse if its status is ok.
+        """The records made of one record: for translation, and for the parse if its status is ok.
 
         tree: from Penn brackets. Raises DataError, ConfigError.
         """
@@ -119,7 +121,7 @@ class MultitaskJob:
             )
 
     def _parse(self, record: Record, tree: Constituent | None) -> Record:
-        """Raises Mismatch."""
+        """The record with the brackets. Raises Mismatch."""
         if record.status != OK:
             raise Mismatch(f"{record.status}: {record.reason or 'no reason given'}")
         if self.penn:
@@ -144,7 +146,7 @@ class MultitaskJob:
     def _parsed_source(self, record: Record, items: list[Item], tree: Constituent | None) -> Record:
         pieces = record.pieces or []
         piece_word = record.piece_word or []
-        units = piece_word  # the items of the brackets: words, or leaves of a Penn tree
+        units = piece_word  # what each piece belongs to: a word, or a leaf of a Penn tree
         if tree is not None:
             units = piece_leaves(record.src, tree.words, pieces, self.source)
         bracketed, indices = lexicalised(items, pieces, units, self.spelled)

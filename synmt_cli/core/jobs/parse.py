@@ -48,10 +48,11 @@ def parsing(
     lemmas: bool = True,
     known: KnownFile = NO_FILE,
 ) -> Callable[[ParseItem], udpipe.Parsed]:
-    """The function that parses a segment. Raises Unavailable; it DataError, if `strict`.
+    """The function that parses a segment. Raises Unavailable.
 
-    known: has the trees of lines, which are not parsed. model: "" is none, and then a line that
-    is not among the known ones is a DataError, and one whose known tree failed has failed.
+    The function raises DataError for a failed or skipped segment, if `strict`. known: a file with
+    trees of lines, which are then not parsed. model: "" for none; then a line without a known tree
+    is a DataError, and a line whose known tree failed has failed, too.
     """
     trees = KnownTrees(*known) if known.path else None
     if model:

@@ -1,7 +1,7 @@
 """CoNLL-U to CoNLL-U with other trees: whole shapes, attachment noise, other labels.
 
 All draws depend on the seed and the number of the sentence alone. Heads and labels are drawn
-apart, so that the share of one never changes the draws of the other.
+separately, so that the share of one never changes the draws of the other.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ PERTURBED = "synmt_perturbed"
 class LabelSampler:
     """Draws labels to replace others. A label that is given twice is drawn twice as often.
 
-    `root`, which the head alone decides, and `_` are left out. Raises ValueError unless there
-    are two different relations, subtypes aside, since some label could not be replaced then.
+    `root`, which the head alone decides, and `_` are left out. Raises ValueError unless there are
+    two different relations, subtypes aside: otherwise some label could not be replaced.
     """
 
     def __init__(self, labels: Iterable[str] = sorted(RELATIONS)) -> None:
@@ -71,11 +71,11 @@ class LabelSampler:
 
 @dataclass(frozen=True, slots=True)
 class Perturber:
-    """Changes each tree, in this order.
+    """Changes trees: the whole shape first, then heads, then labels.
 
-    tree: RANDOM, SHUFFLED or a name of SHAPES, to replace it by. heads, labels: the chance of each
-    word to get another. projective: keep a projective tree projective, draw random ones projective.
-    confusions: draw errors of a parser instead; then each word has a chance of its own.
+    tree: RANDOM, SHUFFLED or a name of SHAPES, which replaces the tree. heads, labels: the chance
+    that a word gets another one. projective: keep a projective tree projective, draw random ones
+    projective. confusions: draw errors of a parser instead; then each word has a chance of its own.
     """
 
     tree: str | None = None
@@ -90,8 +90,8 @@ class Perturber:
         """The blocks of some work. Never raises a SynmtError: the result keeps it.
 
         counts: `sentences`, `words`; `projective` sentences before and `projective_after`;
-        `changed` sentences; `heads` and `labels` that differ;
-        `wrong`, words of which one or both do. Blocks with a status count nothing.
+        `changed` sentences; `heads` and `labels` that differ; `wrong`, words whose head or label
+        differs, or both. Blocks with a status other than ok are not counted.
         """
         return do(self._blocks, work)
 
@@ -129,7 +129,7 @@ class Perturber:
     ) -> tuple[list[int], list[str]]:
         """The heads (0-based) and labels that sentence `number` gets instead.
 
-        upos: of each word, for confusions.
+        upos: the tag of each word, for confusions.
         """
         if self.confusions is not None:
             from synmt_cli.core.trees.confusions import Tree  # NumPy
@@ -184,9 +184,9 @@ class Perturber:
 
 
 def learn(gold: reading.Source, predicted: reading.Source) -> Confusions:
-    """The confusions of a parser. Sentences that it cut into other words are left out.
+    """The confusions of a parser. Sentences that it split into other words are left out.
 
-    Raises DataError, also where the texts differ or no word can be compared.
+    Raises DataError, also if the texts differ, no word can be compared, or no error is found.
     """
     from synmt_cli.core.trees.confusions import Confusions, Tree
 

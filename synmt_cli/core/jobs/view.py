@@ -33,12 +33,12 @@ _BOLD, _DIM, _CYAN, _GREEN, _YELLOW = (f"\x1b[{code}m" for code in (1, 2, 36, 32
 
 
 def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Picture | Attention]:
-    """Yields the picture of each segment that is drawn: each block of CoNLL-U is one.
+    """Yields a picture of each segment; each block of CoNLL-U is a segment.
 
-    Or the weights of each segment, where the input is of `analyze attention`.
+    For input from `analyze attention`, yields the weights of each segment instead.
 
-    Ids that the input does not give count from 1 over all of it. job: reads transitions, its
-    format conllu. Raises DataError, ReadError.
+    Ids that the input does not give count from 1 over all of it. job: reads transitions; its
+    format is conllu. Raises DataError, ReadError.
     """
     n = 0
     for kind_of_file, source in detected(files, kind, detect_file, takes_text=False):
@@ -55,7 +55,7 @@ def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Pictu
 def read_pictures(
     files: Sequence[str], kind: str, job: DelinearizeJob, by_line: bool = False
 ) -> Iterator[Picture]:
-    """As `read`, of trees alone.
+    """Yields pictures as `read` does, but refuses attention weights.
 
     by_line: whether the sentences of one synmt_line are one segment, as they are in a record.
     """
@@ -69,7 +69,7 @@ def read_pictures(
 def _of_source(
     source: reading.Source, kind: str, first: int, job: DelinearizeJob, by_line: bool = False
 ) -> Iterator[Picture]:
-    """first: the id of the first if it has none. Raises DataError."""
+    """The pictures of a source. first: the id of the first if it has none. Raises DataError."""
     if kind in OTHERS:
         raise DataError(source.name, 1, f"no trees: it is {OTHERS[kind]}")
     match kind:
@@ -84,7 +84,10 @@ def _of_source(
 
 
 def of_conllu(source: reading.Source, first: int = 1, by_line: bool = False) -> Iterator[Picture]:
-    """Yields the picture of each block, or of each line. first: the id of the first."""
+    """Yields the picture of each block, or of each line.
+
+    first: the id of the first if it has none.
+    """
     if by_line:
         for number, line in enumerate(lines(conllu.read(source)), first):
             yield pictures.of_line(line, str(number))
@@ -107,7 +110,7 @@ def _of_transitions(source: reading.Source, first: int, job: DelinearizeJob) -> 
 
 
 def _of_text(source: reading.Source) -> Iterator[Picture]:
-    """Nothing for an empty source. Raises DataError for any other."""
+    """Yields nothing for an empty source. Raises DataError for any other."""
     for _ in reading.text_lines(source):
         raise DataError(source.name, 1, "text has no trees: synmt parse makes them")
     yield from ()

@@ -6,7 +6,7 @@
     </s>    █       ▁sees 0.90
 
 A cell is shaded by its share of the greatest weight of its row, which stands at the end with its
-key. The rows of a segment without weights are missing, and its status is told.
+key. A segment without weights has no rows; its status is shown instead.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,14 @@ from synmt_cli.formats.attention import Attention
 from synmt_cli.io.display_width import cut, padded, width
 
 SHADES, ASCII_SHADES = " ░▒▓█", " .+#@"
-ROOM = 20  # columns of a token
+ROOM = 20  # columns that a token takes at most
 
 
 def block(one: Attention, ascii: bool, columns: int | None) -> str:
-    """The drawings of a segment, each with an empty line after it. columns: of a line, or None."""
+    """The drawings of a segment, each followed by an empty line.
+
+    columns: the longest line, None for any length.
+    """
     if not one.weights:
         reason = f": {one.reason}" if one.reason else ""
         return _cut(f"# {one.id}  ({one.status}{reason}; no weights)", columns) + "\n\n"

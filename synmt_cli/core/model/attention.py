@@ -1,9 +1,9 @@
-"""Multi-head attention: fused where nothing happens between its steps, eager else.
+"""Multi-head attention: fused where nothing happens between its steps, otherwise eager.
 
     Attention(Q, K, V) = softmax(Q K^T / sqrt(d_head)) V      Vaswani et al. (2017), eq. 1
 
 Scores stay four-dimensional, (B, H, Tq, T), so that "the first h heads" is a slice and
-cannot be confused with the batch axis. Eager scores are of single precision at least.
+cannot be confused with the batch axis. Eager scores are in single precision at least.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def join_heads(x: Tensor) -> Tensor:
 
 
 def masked(scores: Tensor, allowed: Tensor | None, read_as: torch.dtype = torch.float64) -> Tensor:
-    """Hides positions where `allowed` is False. read_as: the type in which attention reads them.
+    """Hides positions where `allowed` is False. read_as: the type in which attention reads scores.
 
-    Finite, not -inf: a query may be left with nothing to see, and its NaN would reach every
-    other token through 0 * NaN in A V.
+    Hidden scores are finite, not -inf: a query may be left with nothing to see, and its NaN
+    would reach every other token through 0 * NaN in A V.
     """
     if allowed is None:
         return scores
@@ -57,19 +57,19 @@ def scaled_product(q: Tensor, k: Tensor, d_head: int | None = None) -> Tensor:
 
 
 def in_numbers(added: Tensor | Dot | Related | None, site: Site) -> Tensor | None:
-    """What a modifier adds to the scaled scores, broadcasts to (B, H, Tq, T); None: nothing."""
+    """`added` as numbers that broadcast to the scaled scores, (B, H, Tq, T); None adds nothing."""
     if isinstance(added, Dot):
         return scaled_product(added.q, added.k, site.q.size(-1))
     return relations.in_scores(added, site.q) if isinstance(added, Related) else added
 
 
-FEW = 16  # queries for which two products of matrices are faster than torch's kernel, on a CPU
+FEW = 16  # queries at most, for which two matrix products on a CPU are faster than torch's kernel
 
 
 def attention_of_few(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float | None) -> Tensor:
-    """As fused_attention, for few queries in each row. mask: numbers to add to the scores.
+    """Like fused_attention, for few queries in each row. mask: numbers to add to the scores.
 
-    k, v: fastest where the vectors of a head follow each other.
+    k, v: fastest where the vectors of a head follow each other in memory.
     """
     shape, scale = (*q.shape[:3], k.size(2)), scale or 1 / math.sqrt(q.size(-1))
     scores = mask.expand(shape).clone(memory_format=torch.contiguous_format).flatten(0, 1)
@@ -100,7 +100,7 @@ def fused_attention(
             return fused_attention(q.float(), k.float(), v.float(), allowed, dropout, causal, scale)
     if allowed is not None and allowed.is_floating_point():
         allowed = allowed.to(q.dtype)
-        # Sizes are asked last: a compiler makes a program for each answer.
+        # Sizes are checked last: a compiler makes a program for each outcome.
         is_search = not (torch.is_grad_enabled() or dropout)
         is_few = is_search and q.device.type == "cpu" and q.size(2) <= FEW
         if is_few and q.size(2) * v.size(3) >= relations.LEAST:
@@ -111,17 +111,17 @@ def fused_attention(
 
 
 def intersection(allowed: Tensor | None, visible: Tensor | None) -> Tensor | None:
-    """What both masks allow; None allows everything."""
+    """The mask of what both masks allow; None allows everything."""
     if allowed is None or visible is None:
         return visible if allowed is None else allowed
     return allowed & visible
 
 
 class Tokens(NamedTuple):
-    """The N tokens of B rows, which padding makes T long each.
+    """The N tokens of B rows that are padded to T tokens each.
 
-    places: (N,), where they are among the B * T. source: (B * T,), which of the N is there; in
-    padding, the one before it.
+    places: (N,), the index of each token among the B * T. source: (B * T,), which of the N tokens
+    is there; in padding, the last one before it.
     """
 
     places: Tensor
@@ -130,7 +130,7 @@ class Tokens(NamedTuple):
 
     @classmethod
     def of_lengths(cls, lengths: Sequence[int], width: int, device: torch.device) -> Tokens:
-        """Rows of so many tokens each, at least one, that begin where their row does."""
+        """The tokens of rows of these lengths, at least 1, padded on the right to `width`."""
         known = (torch.arange(width) < torch.tensor(lengths)[:, None]).flatten()  # on the host
         places, source = known.nonzero()[:, 0], known.cumsum(0) - 1
         return cls(moved(places, device), moved(source, device), (len(lengths), width))
@@ -166,12 +166,12 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """x: (B, T, D) -> (B, T, D), or with `newest` the last token's row alone, (B, 1, D).
 
-        allowed: bool, True = may be seen, broadcasts to (B, H, T, T). causal: the same where each
-        token sees those before it, in the place of `allowed` where no modifier acts. active: those
-        of `modified_by`. keep: takes the tokens whose rows are wanted, of (B, T, D).
+        allowed: bool, True = may be seen, broadcasts to (B, H, T, T). causal: hides the tokens
+        after each query, in place of `allowed`, where no modifier acts. active: what `modified_by`
+        returns. keep: selects, from (B, T, D), the tokens whose rows are wanted.
         """
         dropout = self.dropout if self.training else 0.0
-        # Layers of inference (inference_linear.py) have no weights in the order that this needs.
+        # Layers for inference (inference_linear.py) do not have weights in the order needed here.
         is_known = isinstance(self.qkv, nn.Linear) and all(one.is_only_mask for one in active)
         if keep is not None and not dropout and is_known:
             return self.out(self._context_of(keep, x, allowed, active))
@@ -186,7 +186,7 @@ class SelfAttention(nn.Module):
     def of_tokens(
         self, x: Tensor, tokens: Tokens, allowed: Tensor | None, active: Sequence[Active]
     ) -> Tensor:
-        """As `forward`, of tokens without padding, (N, D) -> (N, D). allowed: as there."""
+        """Like `forward`, for tokens without padding, (N, D) -> (N, D); `allowed` is the same."""
         whole = tokens.padded(self.qkv(x))  # (B, T, 3 D)
         padded = tokens.padded(x) if active else x  # read by modifiers alone
         context = self._context(padded, (whole,), allowed, False, active)
@@ -223,17 +223,17 @@ class SelfAttention(nn.Module):
         allowed: Tensor | None,
         active: Sequence[Active],
     ) -> Tensor:
-        """What `_context` returns of the K tokens that `keep` takes, of which there are few.
+        """Like `_context`, for the K tokens that `keep` selects, which have to be few.
 
         Keys and values of the T tokens are not computed, since products can be taken in another
-        order: of one head, with A the weights,
+        order: for one head, with A the weights,
 
             q (x W_k + b_k)^T = (q W_k^T) x^T + a number for each query, which softmax ignores
             A (x W_v + b_v)   = (A x) W_v + b_v
 
         so that a token costs 2 H K D multiplications and not 2 D^2. In single precision at least.
-        x: (B, T, D) -> (B, K, D). active: modifiers that change nothing but the mask. Dropout of
-        weights, with which they do not sum to 1, is not for this order.
+        x: (B, T, D) -> (B, K, D). active: modifiers that change nothing but the mask. This order
+        does not allow dropout of weights, which then do not sum to 1.
         """
         for modifier, state in active:
             allowed = intersection(allowed, modifier.visible(state, x.size(1)))
@@ -290,7 +290,7 @@ class SelfAttention(nn.Module):
         dropout: float,
         active: Sequence[Active],
     ) -> Tensor:
-        """The same in one kernel or few, with what modifiers add. v: (B, H, T, D / H)."""
+        """Attention in one or a few kernels, with what modifiers add. v: (B, H, T, D / H)."""
         q, k, numbers = site.q, site.k, None
         related = [modifier.related(state, site.layer) for modifier, state in active]
         tables = [one for one in related if one is not None]
@@ -355,7 +355,7 @@ class CrossAttention(nn.Module):
         return tokens.padded(self.kv(memory)).unflatten(-1, (2, self.n_heads, -1))
 
     def forward(self, x: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
-        """x: (R, T, D) -> (R, T, D); R / B targets in a row attend to each of B sources.
+        """x: (R, T, D) -> (R, T, D); R / B consecutive targets attend to each of B sources.
 
         allowed: (B, 1, 1, S), True = may be seen, or as numbers to add, or None.
         """

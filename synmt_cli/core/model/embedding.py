@@ -53,7 +53,7 @@ class Embedding(nn.Module):
     ) -> Tensor:
         """ids: (B, T) -> (B, T, D).
 
-        positions: of each of them, (B, T), below T or n_positions, where they are not 0, 1, ....
+        positions: of each token, (B, T), if not 0, 1, ...; below n_positions, or T if that is 0.
         """
         x = self.table(ids) * math.sqrt(self.table.embedding_dim)  # (B, T, D)
         p = self._encodings(n_positions or ids.size(1), x)  # (T or n_positions, D)

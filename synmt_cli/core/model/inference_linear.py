@@ -1,8 +1,8 @@
-"""Linear layers for translating: other weights than those of nn.Linear, not trainable.
+"""Linear layers for translating: they store weights in another form, and cannot be trained.
 
-Packed, single precision: oneDNN keeps the weights in the order in which it multiplies, where
-torch's own product reorders them at each call; with the few rows of a decoding step that is
-half of its time.
+Packed, single precision: oneDNN keeps the weights in the order in which it multiplies, whereas
+torch's own product reorders them at each call, which takes half of its time with the few rows
+of a decoding step.
 
 8-bit integers:
 
@@ -26,11 +26,11 @@ from synmt_cli.core.model.layers import FeedForward
 from synmt_cli.core.model.transformer import Transformer
 
 LARGEST = 127.0
-ROWS = 64  # for which oneDNN chooses the order; inputs may have any number
+ROWS = 64  # oneDNN orders the weights for so many; inputs may have any number
 
 
 class PackedLinear(nn.Module):
-    """weight: (out, in); bias: (out,) or None. rectified: negative numbers become 0."""
+    """Packed linear layer. weight: (out, in); bias: (out,) or None. rectified: followed by ReLU."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, rectified: bool = False) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class PackedLinear(nn.Module):
 
 
 class Int8Linear(nn.Module):
-    """weight: (out, in); bias: (out,) or None. rectified: negative numbers become 0."""
+    """8-bit linear layer. weight: (out, in); bias: (out,) or None. rectified: followed by ReLU."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, rectified: bool = False) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Int8Linear(nn.Module):
 
 
 class SingleLinear(nn.Module):
-    """weight: (out, in); bias: (out,) or None. Inputs of any precision, outputs of single."""
+    """Linear in single precision, for inputs of any. weight: (out, in); bias: (out,) or None."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class SingleLinear(nn.Module):
 
 
 def halve(model: Transformer, dtype: torch.dtype) -> None:
-    """Makes a model one of half precision, `dtype`, but for the scores of the next token."""
+    """Converts a model to half precision, `dtype`, except for the scores of the next token."""
     output = SingleLinear(model.output.weight, model.output_bias)
     model.to(dtype)
     model.output_linear = output
@@ -122,7 +122,7 @@ def replace_in_layers(layers: Iterable[nn.Module], precision: str) -> None:
 
 
 def _maker(precision: str) -> Callable[[Tensor, Tensor | None, bool], nn.Module] | None:
-    """The class that takes the place of nn.Linear, None where that stays."""
+    """The class that replaces nn.Linear, or None if nn.Linear stays."""
     if precision == "int8":
         return Int8Linear
     return PackedLinear if torch.backends.mkldnn.is_available() else None

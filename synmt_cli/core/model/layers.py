@@ -58,8 +58,8 @@ class Layer(nn.Module):
     ) -> Tensor:
         """LayerNorm(x + Sublayer(x)) of sub-layer i, or with norm_first x + Sublayer(LayerNorm(x)).
 
-        x: (B, T, D) -> (B, T, D). keep: takes the tokens of x that the sub-layer returns, if
-        those are not all.
+        x: (B, T, D) -> (B, T, D). keep: selects from x the tokens that the sub-layer returns, if
+        it does not return all.
         """
         x = self.residual_sum(i, x, sublayer, keep)
         return x if self.norm_first else self.norms[i](x)
@@ -71,7 +71,7 @@ class Layer(nn.Module):
         sublayer: Callable[[Tensor], Tensor],
         keep: Callable[[Tensor], Tensor] | None = None,
     ) -> Tensor:
-        """The sum in `residual`, before a normalisation that follows it."""
+        """The sum in `residual`, without the normalisation that may follow it."""
         y = sublayer(self.norms[i](x) if self.norm_first else x)
         if keep is not None:
             x = keep(x)
@@ -90,18 +90,18 @@ class EncoderLayer(Layer):
         return self.after_attention(x)
 
     def after_attention(self, x: Tensor) -> Tensor:
-        """The second half, (B, T, D) -> (B, T, D)."""
+        """The second half of the layer, (B, T, D) -> (B, T, D)."""
         return self.residual(1, x, self.feed_forward)
 
     def of_tokens(
         self, x: Tensor, tokens: Tokens, allowed: Tensor | None, active: Sequence[Active]
     ) -> Tensor:
-        """As `forward`, for tokens without padding, (N, D) -> (N, D)."""
+        """Like `forward`, for tokens without padding, (N, D) -> (N, D)."""
         x = self.residual(0, x, lambda x: self.attention.of_tokens(x, tokens, allowed, active))
         return self.after_attention(x)
 
     def attention_sum(self, x: Tensor, allowed: Tensor | None, active: Sequence[Active]) -> Tensor:
-        """The first half: attention and its input, added up but not normalised yet."""
+        """The first half of the layer: its input plus attention, not normalised yet."""
         return self.residual_sum(0, x, lambda x: self.attention(x, allowed, False, active))
 
 
@@ -117,8 +117,8 @@ class DecoderLayer(Layer):
     ) -> Tensor:
         """Teacher forcing: x: (B, T, D), whole targets -> (B, T, D).
 
-        Right padding is the future, so causality alone hides it. past: the same as a mask, (T, T)
-        bool, for attention that needs one.
+        Padding is on the right, in the future, so causality alone hides it. past: causality as a
+        mask, (T, T) bool, for attention that needs one.
         """
         source = self.cross.keys_values(memory.states)
 
@@ -136,7 +136,7 @@ class DecoderLayer(Layer):
         active: Sequence[Active],
         keep: Callable[[Tensor], Tensor] | None,
     ) -> Tensor:
-        """Several prefixes in a row, in which tokens see `visible`; the rest as in `step`."""
+        """Like `step`, for rows of several prefixes: `visible` says which tokens see each other."""
 
         def attend(x: Tensor) -> Tensor:
             return self.attention(x, visible, False, active, keep=keep)
@@ -151,11 +151,11 @@ class DecoderLayer(Layer):
         allowed: Tensor | None,
         keep: Callable[[Tensor], Tensor] | None = None,
     ) -> Tensor:
-        """The three sub-layers, with any form of self-attention: normed x -> its output.
+        """Applies the three sub-layers. attend: self-attention in any form, input -> output.
 
-        x: (R, T, D) -> (R, T, D), or those of its tokens that `keep` takes, where `attend`
-        returns no others.
-        source, allowed: keys, values and mask of B sources; R / B targets in a row belong to each.
+        x: (R, T, D) -> (R, T, D), or only the tokens that `keep` selects, if `attend` returns no
+        others.
+        source, allowed: keys, values and mask of B sources, each for R / B consecutive targets.
         """
         return self.after_attention(self.residual(0, x, attend, keep), source, allowed)
 
@@ -186,8 +186,8 @@ class Memory:
 class PackedPrefixes:
     """Prefixes of targets in R rows of W tokens, up to K of them in each.
 
-    positions: (R, W), of each token in its prefix. visible: (R, 1, W, W) bool, True within one
-    prefix. newest: (R, K), the columns of the last tokens, 0 where there are fewer.
+    positions: (R, W), the position of each token in its prefix. visible: (R, 1, W, W) bool, True
+    within one prefix. newest: (R, K), the columns of the last tokens, 0 in place of missing ones.
     """
 
     positions: Tensor
@@ -195,7 +195,7 @@ class PackedPrefixes:
     newest: Tensor
 
     def newest_of(self, x: Tensor) -> Tensor:
-        """(R, W, D) -> (R, K, D)."""
+        """The newest tokens of x, (R, W, D) -> (R, K, D)."""
         return x.gather(1, self.newest[..., None].expand(-1, -1, x.size(-1)))
 
 
@@ -260,7 +260,7 @@ class Encoder(Stack):
         return Memory(self.norm(x), allowed, losses(active))
 
     def of_tokens(self, side: Side, tokens: Tokens) -> Tensor:
-        """The states of `forward` where there are tokens, (N, D), without computing others."""
+        """Like `forward`, but returns only the states of the N tokens, (N, D), none of padding."""
         active = self.prepare(side)
         allowed = side.allowed
         x = tokens.without_padding(self.embedding(side.ids, active))  # (N, D)
@@ -309,14 +309,14 @@ class Decoder(Stack):
         return self.norm(x), losses(active)
 
     def reread(self, side: Side, sources: Sequence[KeysValues], allowed: Tensor | None) -> Tensor:
-        """Reads whole prefixes, every known token seen by every other (Choshen and Abend 2021).
+        """Reads whole prefixes; every known token sees every other (Choshen and Abend 2021).
 
             M_ij = 0 if j <= n, else -inf        for a prefix of n tokens; section 2
 
-        The paper prints n < j for 0: a slip. side: R prefixes of one length, (R, T), with
-        R / B in a row for each of B sources, whose `keys_values` and mask are the other
-        arguments. Returns the newest tokens' states, (R, D): no others are needed, so the
-        last layer computes no others.
+        The paper prints n < j for 0: a slip. side: R prefixes of one length, (R, T), of which
+        R / B consecutive ones belong to each of B sources. sources, allowed: the `keys_values`
+        and the mask of these. Returns the newest tokens' states, (R, D), the only ones that are
+        needed and that the last layer computes.
         """
         active = self.prepare(side)
         x = self.embedding(side.ids, active)  # (R, T, D)
@@ -334,7 +334,7 @@ class Decoder(Stack):
         sources: Sequence[KeysValues],
         allowed: Tensor | None,
     ) -> Tensor:
-        """As `reread`, of prefixes of any lengths, several in a row of `side`, (R, W).
+        """Like `reread`, for prefixes of any lengths, several to a row of `side`, (R, W).
 
         Returns the newest tokens' states, (R, K, D).
         """

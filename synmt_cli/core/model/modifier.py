@@ -8,8 +8,8 @@
 Every hook returns what it was given unless a subclass says otherwise, so a variant's
 module holds its paper's equations and nothing else.
 
-Attention takes one kernel where nothing happens between its steps. `added` and `visible` keep
-it; `related` has a fused form of its own (relations.py); `scores` and `context` end it.
+Attention takes one kernel where nothing happens between its steps. `added` and `visible` keep it
+so; `related` has a fused form of its own (relations.py); `scores` and `context` make it eager.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Paths:
 
     Rows are sorted by length; row 0 is the empty path. labels: (P,) the id of the last label.
     shorter: (P,) the row of the path without it. sizes: how many rows have 0, 1, 2 ... labels.
-    whole: (N, L), the same tree as sequences: column l has the rows of the prefixes of one of the
-    L paths that no other continues, rising, then 0. places: (P,), where in ((N + 1) * L,), after
-    a row of L beginnings, each path is a prefix of such a sequence.
+    whole: (N, L), the same tree as sequences: column l is one of the L paths that no other
+    continues, given as the rows of its prefixes, short to long, then 0. places: (P,), a place in
+    these sequences where each path ends, as an index of ((N + 1) * L,): L beginnings come first.
     """
 
     labels: Tensor
@@ -60,7 +60,7 @@ class Side:
         mask. Decided where the batch is made, so that no device has to be asked.
     features: name -> (B, T). `path` is a row of `paths`.
     is_single: whether no row has words of two sentences, as far as that is known.
-    lengths: of the rows without padding, in tokens; empty where the host was not told them.
+    lengths: of the rows without padding, in tokens; empty where the host does not know them.
     """
 
     ids: Tensor
@@ -72,7 +72,7 @@ class Side:
 
     @property
     def allowed(self) -> Tensor | None:
-        """What attention may see, (B, 1, 1, T) bool, True at tokens; None: everything."""
+        """The mask of attention, (B, 1, 1, T) bool, True at tokens; None allows everything."""
         return None if self.pad is None else ~self.pad[:, None, None, :]
 
     @property
@@ -85,7 +85,7 @@ class Side:
         return (sentence[:, :, None] == sentence[:, None, :]) & (sentence >= 0)[:, :, None]
 
     def flat(self) -> Side:
-        """Prefixes of ids (B, K, T) as (B * K, T)."""
+        """The same prefixes, with ids of shape (B * K, T) instead of (B, K, T)."""
         features = {name: values.flatten(0, 1) for name, values in self.features.items()}
         return Side(self.ids.flatten(0, 1), features=features)
 
@@ -109,7 +109,7 @@ class Side:
 
 
 class Site(NamedTuple):
-    """Where an attention hook is called.
+    """The place where an attention hook is called.
 
     Tq = T, or 1 when decoding step by step: the queries are the last Tq of the T tokens,
     and `prepare` was given all T.
@@ -142,7 +142,7 @@ class Modifier(nn.Module):
 
     name: str = ""
     needs: tuple[str, ...] = ()  # names of the features that `prepare` reads
-    learns: tuple[str, ...] = ()  # those of them that only `loss` reads: not for translation
+    learns: tuple[str, ...] = ()  # the needs that only `loss` reads: translation lacks them
     replaces: frozenset[int] = frozenset()  # heads whose scores it computes anew in its layers
 
     def __init__(self, layers: Iterable[int] = ()) -> None:
@@ -155,7 +155,7 @@ class Modifier(nn.Module):
 
     @property
     def changes_scores(self) -> bool:
-        """Whether it may change attention scores in its layers, the mask apart."""
+        """Whether it may change attention scores in its layers, apart from the mask."""
         own = type(self)
         return not (
             own.scores is Modifier.scores
@@ -184,7 +184,7 @@ class Modifier(nn.Module):
         return scores
 
     def added(self, state: Any, site: Site) -> Tensor | Dot | None:
-        """What is added to the scaled scores: numbers that broadcast to (B, H, Tq, T), or a Dot.
+        """A summand of the scaled scores: numbers that broadcast to (B, H, Tq, T), or a Dot.
 
         Attention that only this hook changes keeps its fused kernel.
         """
@@ -193,8 +193,8 @@ class Modifier(nn.Module):
     def related(self, state: Any, layer: int) -> Related | None:
         """Vectors that are added to keys and values by the relation of each pair of tokens.
 
-        Attention that only these three hooks change keeps a fused form, and search looks up no
-        keys and values where only this one does.
+        Attention that only `added`, `related` and `visible` change keeps a fused form. Where only
+        this hook changes it, search need not put keys and values in order.
         """
         return None
 
@@ -211,7 +211,7 @@ class Modifier(nn.Module):
         return context
 
     def loss(self, state: Any) -> Tensor | None:
-        """A scalar to add to the summed translation loss: also a sum, already weighted."""
+        """A scalar to add to the summed translation loss: itself a sum, already weighted."""
         return None
 
 
@@ -240,7 +240,7 @@ class Active(NamedTuple):
 
     @property
     def is_only_related(self) -> bool:
-        """Whether nothing else changes attention."""
+        """Whether it changes attention by vectors of relations alone."""
         variant = type(self.modifier)
         is_fused = variant.added is Modifier.added and variant.visible is Modifier.visible
         return self.is_related and is_fused and not self.is_eager

@@ -1,11 +1,12 @@
 """Prefixes packed into rows, for decoders that re-read them.
 
-Two prefixes share a row where it has room: the longest and the shortest, the next ones, and so
-on. Of a target of T tokens the prefixes of n and of T + 1 - n tokens fill a row, so nothing is
-padded but what the targets of a pass differ in length. A mask keeps the prefixes apart.
+Two prefixes share a row that has room for both: the longest and the shortest, the next longest
+and the next shortest, and so on. A target of T tokens has prefixes of n and of T + 1 - n tokens,
+which fill a row, so if all are read, padding is due only to different lengths of the targets in
+a pass, and to a middle prefix that is left alone. A mask keeps the prefixes apart.
 
     T = 4:   1 2 3 4 | 1        the prefixes of 4 tokens and of 1
-             1 2 3 | 1 2        those of 3 and 2
+             1 2 3 | 1 2        the prefixes of 3 and of 2
 
 All of this is computed on the host from the lengths: no device is asked for anything.
 """
@@ -29,7 +30,7 @@ IN_ROW = 2  # prefixes at most
 
 
 def cells_of(device: torch.device, d_model: int) -> int:
-    """Tokens of a pass; or more, where a batch has more.
+    """The number of tokens in a pass. Training takes more where a batch has more.
 
     The cache of a CPU is small. A GPU starts as many kernels for a small pass as for a large one,
     so a pass has as many numbers as 2^14 tokens of a model of base size.
@@ -38,7 +39,7 @@ def cells_of(device: torch.device, d_model: int) -> int:
 
 
 class Place(NamedTuple):
-    """Where one prefix of `length` tokens is: in which row, from which column on."""
+    """The place of one prefix of `length` tokens: its row and the column where it begins."""
 
     row: int
     begin: int
@@ -47,12 +48,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """R rows of packed prefixes, R / B in a row for each of B targets, those of `targets`.
+    """R rows of packed prefixes, R / B consecutive ones for each of the B targets in `targets`.
 
-    cells: (5, R, W), of each token in a row: where it is among all targets' tokens (B * T);
-    the number of its prefix, -1 at padding; its position there; where the prefix begins, and
-    how long it is. newest: (R, 2), the columns of the last tokens. ends: (N,), where in
-    newest.flatten() there is one. following: (N,), where the tokens after them are among all.
+    cells: (5, R, W), for each token of a row: its index among all targets' tokens (B * T); the
+    number of its prefix, -1 at padding; its position there; the column where the prefix begins,
+    and its length. newest: (R, 2), the columns of the last tokens. ends: (N,), the indices in
+    newest.flatten() that have one. following: (N,), the index of the token after each of these, in
+    Batch.target_out.flatten().
     """
 
     targets: slice
@@ -67,9 +69,9 @@ class Pass:
         return Pass(self.targets, *(moved(x, device) for x in tensors))
 
     def side(self, target: Side) -> Side:
-        """The packed prefixes, (R, W). target: whole ones, (B, T).
+        """The packed prefixes, (R, W). target: the whole targets, (B, T).
 
-        Positions that features name become columns; what comes only after a prefix is left out.
+        Positions in features become columns; arcs that come only after a prefix are left out.
         """
         flat, number, _, begin, length = self.cells.unbind()  # (R, W) each
         ids = target.ids.take(flat)
@@ -82,27 +84,27 @@ class Pass:
         return Side(ids, features=values)
 
     def prefixes(self) -> PackedPrefixes:
-        """Which tokens see each other, and which are the newest."""
+        """The positions of the tokens, which of them see each other, and which are the newest."""
         _, number, position, _, _ = self.cells.unbind()  # (R, W) each
         visible = number[:, None, :, None] == number[:, None, None, :]  # (R, 1, W, W)
         return PackedPrefixes(position, visible, self.newest)
 
 
 def longest_first(lengths: Sequence[int], device: torch.device) -> tuple[list[int], Tensor]:
-    """The lengths of targets as `packed_passes` takes them, falling, and whose they are."""
+    """The lengths in falling order, as `packed_passes` takes them, and the target of each."""
     order = np.argsort(-np.array(lengths), kind="stable")
     return [lengths[row] for row in order], moved(torch.from_numpy(order), device)
 
 
 def draw(longest: int, share: float) -> list[int]:
-    """Lengths of the prefixes to read, rising: each with the chance `share`."""
+    """Draws lengths of prefixes to read, in rising order, each with probability `share`."""
     if share >= 1:
         return list(range(1, longest + 1))
     return [n for n, drawn in enumerate(torch.rand(longest).lt(share).tolist(), 1) if drawn]
 
 
 def packed(lengths: Sequence[int], width: int) -> list[Place]:
-    """Places of prefixes of these lengths, rising, in as few rows of `width` tokens as can be.
+    """Places prefixes of these lengths, which rise, in as few rows of `width` tokens as possible.
 
     >>> [tuple(place) for place in packed([1, 2, 3], 4)]
     [(0, 0, 3), (0, 3, 1), (1, 0, 2)]
@@ -123,8 +125,8 @@ def packed_passes(
 ) -> Iterator[Pass]:
     """Yields passes of at most n_cells tokens, padding counted, or of one row.
 
-    lengths: of the targets, falling. longest: how many tokens they have, padded. drawn: the
-    lengths of the prefixes to read, rising.
+    lengths: of the targets, in falling order. longest: their length with padding. drawn: the
+    lengths of the prefixes to read, in rising order.
     """
     begin = 0
     while begin < len(lengths) and (own := _up_to(lengths[begin], drawn)):
@@ -142,7 +144,7 @@ def packed_passes(
 
 
 def _up_to(length: int, drawn: Sequence[int]) -> list[int]:
-    """The drawn prefixes that a target has."""
+    """The drawn prefixes that a target of this length has."""
     return [n for n in drawn if n <= length]
 
 
@@ -154,7 +156,7 @@ def _table(places: Sequence[Place]) -> np.ndarray:
 def _pass(
     targets: slice, places: Sequence[np.ndarray], rows: range, width: int, longest: int
 ) -> Pass:
-    """The rows `rows` of each target. places: for each target an array of `_table`."""
+    """The pass with these rows of each target. places: for each target what `_table` returns."""
     known = np.concatenate(places)  # (P, 3), of all targets
     which = np.repeat(np.arange(len(places)), [len(own) for own in places])
     here = (known[:, 0] >= rows.start) & (known[:, 0] < rows.stop)
@@ -163,7 +165,7 @@ def _pass(
     start = (targets.start + which) * longest
     column = (begin > 0).astype(np.int64)
 
-    # For each token its prefix, and its position there.
+    # The prefix of each token, and its position there.
     prefix = np.repeat(np.arange(len(length)), length)
     position = np.arange(len(prefix)) - np.repeat(length.cumsum() - length, length)
     cells = np.zeros((5, len(places) * len(rows) * width), np.int64)

@@ -1,8 +1,8 @@
-"""Linear layers, whose products in bf16 on a CPU are of few different shapes.
+"""Linear layers whose products, in bf16 on a CPU, have few different shapes.
 
 oneDNN writes a kernel for each shape that it multiplies, which can take as long as seven products
 of a small model, and the number of tokens differs from batch to batch. So rows of zeros are added,
-up to a number that many batches share. The gradients of the weights are the same sums.
+up to a number that many batches share. They add nothing to the gradients of the weights.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 def rounded(n: int) -> int:
-    """The next multiple of a sixteenth of n's power of two, and of 16: at most n / 16 + 16 more.
+    """n rounded up, by at most n / 16 + 16, to a multiple of 16 and of 2^floor(log2 n) / 16.
 
     >>> [rounded(n) for n in (0, 1, 16, 17, 255, 257, 1000, 1030)]
     [0, 16, 16, 32, 256, 272, 1024, 1088]
@@ -34,7 +34,7 @@ def with_zeros(x: Tensor, n_rows: int, dtype: torch.dtype) -> Tensor:
 
 
 class _Product(torch.autograd.Function):
-    """x W^T + b of x: (N, in), W: (out, in), b: (out,) or None, in the precision of autocast."""
+    """x W^T + b for x: (N, in), W: (out, in), b: (out,) or None, in the precision of autocast."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -58,7 +58,7 @@ class _Product(torch.autograd.Function):
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """As F.linear: (..., in) -> (..., out)."""
+    """Like F.linear: (..., in) -> (..., out)."""
     is_cpu = x.device.type == "cpu" and torch.is_autocast_enabled("cpu")
     if not is_cpu or torch.compiler.is_compiling():
         return F.linear(x, weight, bias)
@@ -67,7 +67,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 class Projection(nn.Linear):
-    """nn.Linear, of few shapes where that is faster."""
+    """An nn.Linear whose products have few shapes where that is faster."""
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., in) -> (..., out)."""

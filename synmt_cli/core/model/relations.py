@@ -1,9 +1,9 @@
-"""Attention with a learned vector for the relation of each pair of tokens, in few launches.
+"""Attention with a learned vector for the relation of each pair of tokens, in few kernel launches.
 
     e_ij = q_i . (k_j + w^K[r_ij]) / sqrt(d_head)            Shaw et al. (2018), eq. 4
     z_i  = sum_j alpha_ij (v_j + w^V[r_ij])                  eq. 3
 
-There are few relations, R, so each query is multiplied with all their vectors once, and each pair
+There are few relations, R, so each query is multiplied by all their vectors once, and each pair
 picks its product; the weights are summed over the pairs of each relation, and the sums mix the
 vectors: (B, H, Tq, R), never (B, T, T, d_head). Several relations of a pair add up.
 
@@ -11,9 +11,9 @@ Picking and summing are each other's gradient. Sums are in single precision at l
 order that is always the same: where kernels add in any order (on a GPU), the pairs of a query are
 sorted by relation once for each batch, and a segment is summed by one thread.
 
-The relations of several modifiers are those of one table, in which the vectors of one modifier
-follow those of the other: one product, one pick and one sum for all. There each pair also gets
-one more row where a mask hides it, whose product is the lowest number.
+The tables of several modifiers are joined into one, in which the vectors of one modifier follow
+those of the other: one product, one pick and one sum for all. A pair that a mask hides picks an
+extra row there, whose product is the lowest number.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from torch import Tensor
 
 aten = torch.ops.aten
 
-# Of numbers in the queries of a head, times 16 keys at least: torch computes products of fewer than
-# 400 numbers in a loop of its own, which rounds otherwise, so wider padding would be seen.
+# The fewest numbers in the queries of a head that torch multiplies, with at least 16 keys: it
+# computes products of fewer than 400 numbers in a loop that rounds differently, so that wider
+# padding would change results.
 LEAST = 25
 
 
@@ -40,10 +41,10 @@ Made = dict[Any, Any]
 
 
 def once(made: Made, key: object, make: Callable[[], T]) -> T:
-    """What `make` gives, made at the first call and kept in `made` for the other layers.
+    """Returns what `make` returned at the first call, kept in `made` for the other layers.
 
     key: a number or a name; any other object is known by its identity, and kept, so that no other
-    gets its id.
+    object gets its id.
     """
     place = key if isinstance(key, int | str) else id(key)
     if place not in made:
@@ -56,10 +57,10 @@ def once(made: Made, key: object, make: Callable[[], T]) -> T:
 class Rows:
     """The relations of each pair as rows of a table. n: how many rows the table has.
 
-    index: (B or 1, Tq, P * T), a row of each of P modifiers, side by side. n_heads: H, of the
-    layers that use it. order: the positions that sort it within each query, None where it is
-    sorted. bounds: where the sorted rows begin and end, (B, H, Tq, n + 1), None where kernels
-    add in order.
+    index: (B or 1, Tq, P * T), the row of each pair for each of P modifiers, side by side.
+    n_heads: H, in the layers that use them. order: the positions that sort `index` within each
+    query, None where it is sorted. bounds: where the sorted rows begin and end,
+    (B, H, Tq, n + 1), None where kernels add in order.
     """
 
     index: Tensor
@@ -74,7 +75,7 @@ class Rows:
     def of(
         cls, index: Tensor, n: int, n_sentences: int, n_heads: int, is_rising: bool = False
     ) -> Rows:
-        """index: (B or 1, T, T), of n_sentences = B. is_rising: from each position to the next."""
+        """index: (B or 1, T, T). n_sentences: B. is_rising: rows never fall along a query."""
         if index.device.type == "cpu":
             return cls(index, n, n_heads)
         return cls.in_order(index, n, n_sentences, n_heads, is_rising)
@@ -83,7 +84,7 @@ class Rows:
     def in_order(
         cls, index: Tensor, n: int, n_sentences: int, n_heads: int, is_rising: bool = False
     ) -> Rows:
-        """As `of`, for kernels that would add in any order."""
+        """Like `of`, for kernels that would add in any order."""
         rows, order = index, None
         if not is_rising:
             rows, order = index.sort(stable=True, dim=-1)  # (B or 1, T, T)
@@ -93,7 +94,7 @@ class Rows:
         return cls(index, n, n_heads, order, whole)
 
     def of_queries(self, n_queries: int) -> Rows:
-        """Those of the last tokens alone."""
+        """The rows of the last n_queries tokens alone."""
         if n_queries == self.index.size(1):
             return self
 
@@ -106,10 +107,10 @@ class Rows:
         return once(self.made, n_queries, last)
 
     def in_places(self, places: Tensor, n: int) -> Rows:
-        """Those of the last tokens of B * K rows, as K queries to what lies in n places of B rows.
+        """The rows of the last tokens of B * K prefixes, as K queries to n places of B sources.
 
-        places: (B, K, T), where the T tokens are among them; n: nowhere. A place without a token of
-        the query gets row 0, since a mask hides it.
+        places: (B, K, T), the place of each of the T tokens, or n for none. A place without a
+        token of the query gets row 0, since a mask hides it.
         """
 
         def in_places() -> Rows:
@@ -120,7 +121,7 @@ class Rows:
         return once(self.made, places, in_places)
 
     def beside(self, other: Rows) -> Rows:
-        """Both, in a table where the rows of `other` follow these."""
+        """Both side by side, for a table in which the rows of `other` follow these."""
         index, order, bounds = _beside(self.index, other.index + self.n), None, None
         if self.bounds is not None and other.bounds is not None:
             begin = self.index.size(-1)
@@ -135,10 +136,10 @@ class Rows:
         return torch.arange(self.index.size(-1), device=self.index.device).expand_as(self.index)
 
     def picked(self, by_row: Tensor, allowed: Tensor | None = None) -> Tensor:
-        """by_row: (B, H, Tq, n) -> the sum of the numbers of each pair, (B, H, Tq, T).
+        """by_row: (B, H, Tq, n) -> the sum of the numbers that each pair picks, (B, H, Tq, T).
 
-        allowed: bool, broadcasts to (B, 1, Tq, T); by_row has one more number, for pairs that are
-        not.
+        allowed: bool, broadcasts to (B, 1, Tq, T); by_row then has one more number, for the pairs
+        that are not allowed.
         """
         index = (self.index[:, None] if allowed is None else self._hidden(allowed)).expand(
             *by_row.shape[:2], -1, -1
@@ -196,11 +197,11 @@ class Table:
     made: Made = field(default_factory=dict, repr=False, compare=False)
 
     def of(self, layer: int) -> Tensor:
-        """(rows.n, d_head)."""
+        """The vectors of one layer, (rows.n, d_head)."""
         return once(self.made, "layers", self.vectors.unbind)[layer]
 
     def beside(self, other: Table) -> Table:
-        """One table of both: those of `other` follow."""
+        """One table of both, in which the rows of `other` follow these."""
 
         def joined() -> Table:
             vectors = torch.cat((self.vectors, other.vectors), dim=1)
@@ -209,11 +210,11 @@ class Table:
         return once(self.made, other, joined)
 
     def in_places(self, places: Tensor, n: int) -> Table:
-        """As that of `Rows`."""
+        """The same vectors, picked by the rows of `Rows.in_places`."""
         return once(self.made, places, lambda: Table(self.rows.in_places(places, n), self.vectors))
 
     def with_hidden(self, layer: int) -> Tensor:
-        """The same and a row of zeros for pairs that are hidden, no part of a gradient's path."""
+        """The vectors of one layer, detached, and a row of zeros for pairs that are hidden."""
 
         def with_hidden() -> Sequence[Tensor]:
             return F.pad(self.vectors.detach(), (0, 0, 0, 1)).unbind()
@@ -222,22 +223,22 @@ class Table:
 
 
 class Related(NamedTuple):
-    """What one modifier adds to keys and values in a layer, or None."""
+    """The tables whose vectors one modifier adds to keys and values in a layer; None adds none."""
 
     key: Table | None
     value: Table | None
     layer: int
 
     def in_places(self, places: Tensor, n: int) -> Related:
-        """As that of `Rows`."""
+        """The same for both tables: see `Table.in_places`."""
         key, value = (t if t is None else t.in_places(places, n) for t in (self.key, self.value))
         return Related(key, value, self.layer)
 
 
 def in_scores(one: Related, q: Tensor) -> Tensor | None:
-    """q_i . w^K[r_ij] / sqrt(d_head), for attention in steps. q: (B, H, Tq, D / H).
+    """q_i . w^K[r_ij] / sqrt(d_head), for eager attention. q: (B, H, Tq, D / H).
 
-    Returns (B, H, Tq, T), in single precision at least, or None without such vectors.
+    Returns (B, H, Tq, T), in single precision at least, or None if there are no w^K.
     """
     if one.key is None:
         return None
@@ -250,9 +251,9 @@ def in_scores(one: Related, q: Tensor) -> Tensor | None:
 
 
 def in_context(one: Related, weights: Tensor) -> Tensor | None:
-    """sum_j alpha_ij w^V[r_ij], for attention in steps. weights: (B, H, Tq, T).
+    """sum_j alpha_ij w^V[r_ij], for eager attention. weights: (B, H, Tq, T).
 
-    Returns (B, H, Tq, D / H), in single precision at least, or None without such vectors.
+    Returns (B, H, Tq, D / H), in single precision at least, or None if there are no w^V.
     """
     if one.value is None:
         return None
@@ -285,11 +286,11 @@ class _Summed(torch.autograd.Function):
 
 
 class Around(NamedTuple):
-    """What attention is computed with, besides queries, keys, values and vectors.
+    """The other inputs of attention, besides queries, keys, values and vectors.
 
-    n_heads: H. key, value: the rows of their tables. shown: the table of keys with a row for what
-    is hidden, None where `allowed` is for the scores. allowed: bool, broadcasts to (B, H, Tq, T).
-    dropout: of the weights. dtype: of what is returned.
+    n_heads: H. key, value: the rows of their tables. shown: the table of keys with an extra row
+    for hidden pairs, None where `allowed` masks the scores instead. allowed: bool, broadcasts to
+    (B, H, Tq, T). dropout: of the weights. dtype: of the result.
     """
 
     n_heads: int
@@ -312,9 +313,9 @@ def attention(
 ) -> Tensor:
     """qkv: q (B, Tq, D), k, v (B, T, D); or all in one (B, T, 3 D), which is faster.
 
-    Without gradients also in heads: q (B, H, Tq, D / H), k, v (B, H, T, D / H).
+    Without gradients, heads may be split already: q (B, H, Tq, D / H), k, v (B, H, T, D / H).
     allowed: bool, broadcasts to (B, H, Tq, T). added: numbers added to the scaled scores. Returns
-    (B, Tq, D), in single precision at least before it is made a `dtype`.
+    (B, Tq, D), computed in single precision at least and converted to `dtype`.
     """
     n_queries, layer = qkv[0].size(-2), related[0].layer
     key, value = (_joined(tables) for tables in zip(*(one[:2] for one in related), strict=True))
@@ -330,19 +331,19 @@ def attention(
 
 
 def _joined(tables: Sequence[Table | None]) -> Table | None:
-    """All of them as one."""
+    """The tables as one, or None if there are none."""
     some = [one for one in tables if one is not None]
     return functools.reduce(Table.beside, some) if some else None
 
 
 def _is_hidden_in_rows(rows: Rows, allowed: Tensor) -> bool:
-    """Whether the pick takes this mask: one for all heads, where launches count."""
+    """Whether picking applies this mask: only if heads share it, and where launches count."""
     return rows.bounds is not None and (allowed.dim() < 3 or allowed.size(-3) == 1)
 
 
 @functools.cache
 def _lowest(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """The score of what is hidden, as a tensor: `where` would fill one with a number each time."""
+    """The score of hidden pairs, as a tensor: `where` would make one of a number each time."""
     with torch.inference_mode(False):
         return torch.full((), torch.finfo(dtype).min, dtype=dtype, device=device)
 
@@ -357,7 +358,7 @@ def _lowest_last(n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
 
 
 def _exact(x: Tensor) -> torch.dtype:
-    """Single precision at least."""
+    """The type of x, or single precision if that is more."""
     return torch.promote_types(x.dtype, torch.float32)
 
 
@@ -374,14 +375,14 @@ def _flat(qkv: Sequence[Tensor], n_heads: int) -> Sequence[Tensor]:
 
 
 def _copied(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """The same in another order and of another type, in one launch."""
+    """A contiguous copy of x in another type, in one launch."""
     return x.to(dtype, memory_format=torch.contiguous_format, copy=True)
 
 
 def _by_row(x: Tensor, vectors: Tensor, n_heads: int, last: Tensor | None = None) -> Tensor:
-    """The products of all vectors with x, (B * H, Tq, D / H): (B, H, Tq, n).
+    """The products of x, (B * H, Tq, D / H), and all n vectors: (B, H, Tq, n).
 
-    last: (n,), to add to them.
+    last: (n,), is added to them.
     """
     flat, columns = x.flatten(0, 1), vectors.to(x.dtype).T
     products = flat @ columns if last is None else torch.addmm(last, flat, columns)
@@ -407,7 +408,7 @@ def _mixture(weights: Tensor, v: Tensor, x: Tensor | None = None) -> Tensor:
 
 
 class _Attention(torch.autograd.Function):
-    """key, value: (n, D / H) or None, and the rest as in `attention`."""
+    """Computes `attention`. key, value: vectors, (n, D / H), or None. The rest is as there."""
 
     @staticmethod
     def forward(
@@ -459,7 +460,7 @@ class _Attention(torch.autograd.Function):
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    """gradient: (B, Tq, D)."""
+    """The gradients of the inputs of `_Attention`. gradient: of its output, (B, Tq, D)."""
     q, k, v, weights, kept, key, value, sums = ctx.saved_tensors
     around, d_key, d_value, d_added = ctx.around, None, None, None
     by_head = gradient.unflatten(-1, (around.n_heads, -1)).transpose(1, 2)  # (B, H, Tq, D / H)
@@ -498,7 +499,7 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
 def _joined_heads(
     gradients: Tensor | Sequence[Tensor], n_heads: int, dtypes: Sequence[torch.dtype]
 ) -> Sequence[Tensor]:
-    """Those of q, k and v, (B * H, T, D / H) each -> (B, T, D) each, or as the one (B, T, 3 D)."""
+    """The gradients of q, k, v, (B * H, T, D / H) each -> (B, T, D) each, or one (B, T, 3 D)."""
     if len(dtypes) == 1 and isinstance(gradients, Tensor):
         split = gradients.unflatten(1, (-1, n_heads)).permute(1, 3, 0, 2, 4)  # (B, T, 3, H, D / H)
         return [_copied(split, dtypes[0]).flatten(2)]

@@ -35,7 +35,7 @@ class Size:
     decoder_positions: Annotated[Positions, "absolute positions of the decoder"] = "sinusoid"
 
     def __post_init__(self) -> None:
-        """Raises ValueError where two sizes do not go together."""
+        """Raises ValueError unless n_heads divides d_model and d_model is even."""
         if self.d_model % self.n_heads:
             raise ValueError(f"n_heads = {self.n_heads} does not divide d_model = {self.d_model}")
         if self.d_model % 2:

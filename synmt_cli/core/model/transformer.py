@@ -20,8 +20,8 @@ class Transformer(nn.Module):
     """P(y | x) with optional modifiers on either stack.
 
     n_source, n_target: sizes of the vocabularies; with `tied = all` they must be equal.
-    rereads: the decoder reads its whole prefix anew for each token, every token seen by every
-    other. grammar: of the transitions that targets consist of; None where they are pieces.
+    rereads: the decoder reads its whole prefix anew for each token, and every token sees every
+    other. grammar: of the transitions that targets consist of; None if they consist of pieces.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """target: ids (B, T) that begin with BOS -> (states (B, T, D), the decoder's losses).
 
-        lengths: of the targets without padding. A decoder that re-reads its prefix is spared
-        what follows them; the states of padding are then 0.
+        lengths: of the targets without padding. With them, a decoder that re-reads its prefix
+        skips the padding, whose states are then 0.
         """
         if not self.rereads:
             return self.decoder(target, memory)
@@ -87,7 +87,8 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """States of the newest tokens of a pass of prefixes: (R, 2, D).
 
-        target: ids (B, T). sources, allowed: of its B sources, as `Decoder.keys_values` has them.
+        target: ids (B, T). sources: what `Decoder.keys_values` returns for its B sources.
+        allowed: their mask.
         """
         return self.decoder.reread_packed(
             one.side(target),
@@ -99,7 +100,7 @@ class Transformer(nn.Module):
     def logits(self, states: Tensor) -> Tensor:
         """(..., D) -> (..., n_target): unnormalised log-probabilities of the next token.
 
-        In single precision, also within autocast: in bf16 a score of 10 is a multiple of 1/16.
+        In single precision even within autocast: in bf16 a score of 10 is a multiple of 1/16.
         """
         if self.output_linear is not None:
             return self.output_linear(states)

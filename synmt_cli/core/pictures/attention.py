@@ -16,7 +16,8 @@ _BYTE = re.compile("<0x([0-9A-F]{2})>")  # a piece of --byte-fallback
 def chosen(segments: Iterable[Attention], source: str, id: str = "") -> Attention:
     """The segment of this id, or the first with weights.
 
-    Raises UsageError without one of the id, DataError if no segment of the source has weights.
+    Raises UsageError if no segment has the id, or the one that has it has no weights; DataError if
+    no segment of the source has weights.
     """
     for one in segments:
         if one.id == id or (not id and one.weights):
@@ -36,8 +37,8 @@ def maps(
 ) -> list[HeatMap]:
     """A map of each layer and head that is asked for, of all by default. Raises UsageError.
 
-    tree: of the source; where token and key both are pieces of it, the cell of each word's piece
-    and a piece of its head is outlined.
+    tree: the source's, for encoder attention; outlines each cell whose token is a piece of a word
+    and whose key is a piece of the word's head.
     """
     for name, wanted, known in (
         ("--layers", layers, {layer for layer, _ in one.weights}),
@@ -60,10 +61,10 @@ def maps(
 
 
 def edges(one: Attention, tree: Picture) -> frozenset[tuple[int, int]]:
-    """The cells (token, key) of a word's pieces and its head's. Raises UsageError.
+    """The cells (token, key) of a piece of a word and a piece of its head. Raises UsageError.
 
-    A piece belongs to the token of most of its letters, the first of equals, as in records; and
-    to each word of a multiword token, such as the French "du".
+    A piece belongs to the token that has most of its letters, the first one in a tie, as in
+    records; and to each word of a multiword token, such as the French "du".
     """
     if one.stack != "encoder":
         raise UsageError(f"--trees outlines edges in encoder attention; this is {one.stack}'s")
@@ -82,7 +83,7 @@ def edges(one: Attention, tree: Picture) -> frozenset[tuple[int, int]]:
 
 
 def _words_of_pieces(pieces: Sequence[str], tree: Picture) -> list[range] | None:
-    """The words of each piece, as columns, none for one without letters; None where they differ."""
+    """The words of each piece, as columns; no word without letters. None if the texts differ."""
     letters = [(char, words) for form, words in _tokens(tree) for char in _letters(form)]
     at = 0
     found: list[range] = []
@@ -99,8 +100,9 @@ def _words_of_pieces(pieces: Sequence[str], tree: Picture) -> list[range] | None
 
 
 def _spelled(pieces: Sequence[str], at: int) -> tuple[str, int]:
-    """The text of the piece at this place, and 1; or of the pieces that are the bytes of one
-    character, and their number.
+    """The text of the piece at this place, and 1.
+
+    If the piece is the first byte of a character: the character, and how many pieces spell it.
     """
     piece = pieces[at]
     if piece in ("</s>", "<s>", "<pad>"):
@@ -127,6 +129,6 @@ def _tokens(tree: Picture) -> Iterator[tuple[str, range]]:
 
 
 def _letters(text: str) -> str:
-    """Without spaces, case and what vocabularies normalise."""
+    """The text without spaces, case and differences that vocabularies normalise."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return "".join(folded.replace("▁", "").split())

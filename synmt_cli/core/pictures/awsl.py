@@ -11,8 +11,8 @@ PlottedLine = tuple[str, list[tuple[int, float]]]  # name in the legend, and (la
 def lines(runs: Sequence[RunWeights]) -> list[PlottedLine]:
     """One line for each run, through the layers that its variant changes.
 
-    Runs of a variant with one such layer each, all different, form one line together, as in the
-    paper, where the layer of syntax is what varies.
+    If all runs have the same variant and one such layer each, all different, they form one line
+    together, as in the paper, which varies the layer of syntax.
     """
     lines: list[PlottedLine] = []
     for run in runs:
@@ -27,7 +27,7 @@ def lines(runs: Sequence[RunWeights]) -> list[PlottedLine]:
 
 
 def chart(runs: Sequence[RunWeights]) -> Chart:
-    """AWSL and the rest, as in the paper; AWSL alone where several runs have lines of their own."""
+    """AWSL and the weight of plain attention, as in the paper; AWSL alone for several lines."""
     drawn = lines(runs)
     n_layers = max((len(run.layers) for run in runs), default=0)
     series = []

@@ -15,9 +15,9 @@ _SEED = re.compile(r"[.\-_](?:s|seed)?\d+")
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line, or a row of points. low, high: ends of intervals. group: runs of one look.
+    """A line, or a row of points. low, high: ends of intervals. group: its members look alike.
 
-    dots: further values at each x, such as those of single seeds. y is None where there is none.
+    dots: further values at each x, such as those of single seeds. y is None where it is missing.
     """
 
     name: str
@@ -33,8 +33,8 @@ class Series:
 class Chart:
     """Series over numbers, or over categories where there are `ticks`, which are at 0, 1, ….
 
-    joined: by lines, all but the last n_apart ticks. zero: draws y = 0. digits: of values after
-    the point, as text. stars: after the ticks, if any.
+    joined: whether a line joins the points, except at the last n_apart ticks. zero: draws y = 0.
+    digits: after the point, for values as text. stars: shown after the ticks, if there are any.
     """
 
     x_label: str
@@ -50,7 +50,7 @@ class Chart:
     stars: Sequence[str] = ()
 
     def thinned(self, most: int) -> "Chart":
-        """The chart with at most so many points for each series, from 4."""
+        """The chart with at most `most` points for each series; `most` is at least 4."""
         return replace(self, series=[thinned(one, most) for one in self.series])
 
     @property
@@ -68,7 +68,7 @@ class Chart:
 
     @property
     def n_intervals(self) -> int:
-        """Of all series."""
+        """The number of intervals in all series."""
         return sum(low is not None for one in self.series for low in one.low)
 
 
@@ -76,7 +76,7 @@ class Chart:
 class HeatMap:
     """Weights from 0 to 1: a row for each of `rows`. outlined: cells (row, column) of a tree.
 
-    title: a line or several. what: the weights are. in_percent: each stands in its cell.
+    title: one line or several. what: names the weights. in_percent: writes each in its cell.
     """
 
     title: str
@@ -92,8 +92,10 @@ Charts = Sequence[Chart] | Sequence[HeatMap]
 
 
 def thinned(one: Series, most: int) -> Series:
-    """The series with at most so many of its points, from 4: the first and the last, and of each of
-    equal stretches between them the least and the greatest. So it keeps the extremes of all.
+    """The series with at most `most` (at least 4) of its points, among them all its extremes.
+
+    These are the first and the last point, and the least and the greatest in each of equal
+    stretches between them.
 
     one: without intervals and dots, and with a y for each x.
     """

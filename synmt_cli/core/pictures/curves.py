@@ -12,16 +12,16 @@ from synmt_cli.errors import DataError, ReadError
 from synmt_cli.io import json_files
 
 LABELS = {"bleu": "BLEU on dev", "accuracy": "accuracy on dev (%)", "loss": "-loss on dev"}
-LARGEST = 1e305  # that a chart can hold; perplexities are at most exp(700)
+LARGEST = 1e305  # value that a chart can hold; perplexities are at most exp(700)
 WHAT = ("metric", "perplexity", "training")
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One run. metrics: of each validation by its metric, (step, value); larger is better.
+    """The curve of a run. metrics: (step, value) of validations by metric; larger is better.
 
     best: (metric, step, value) of validations that were better than all before them. settings:
-    what runs that are seeds of one system have in common.
+    those that runs have in common if they are seeds of one system.
     """
 
     name: str
@@ -33,11 +33,11 @@ class Curve:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to draw, as of a run that has just begun, or of a mean."""
+        """Whether there is nothing to draw, as for a run that has just begun, or for a mean."""
         return not self.metrics and not self.training
 
     def points(self, what: str) -> list[tuple[float, float]]:
-        """perplexity, training (nats per token), or the name of a metric."""
+        """The (step, value) points of perplexity, training (nats per token), or a named metric."""
         if what in ("perplexity", "training"):
             return self.perplexity if what == "perplexity" else self.training
         return self.metrics.get(what, [])
@@ -69,9 +69,9 @@ def read(folder: str) -> Curve:
 
 
 def _without_seed(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a run but its seed, and but the names of its files, which have digests.
+    """The settings of a run without its seed and the names of its files, whose digests remain.
 
-    Models that trainings begin with may differ as the seeds do.
+    The pretrained model is left out, too, since seeds may begin with different ones.
     """
     begun = ("run", "checkpoint", "sha256")
     left_out = {"training": ("seed",), "data": ("train", "dev"), "pretrained": begun}
@@ -84,7 +84,7 @@ def _without_seed(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _groups(curves: Sequence[Curve]) -> list[str]:
-    """The group of each: seeds of one system share one."""
+    """The group of each curve: seeds of one system share one."""
     groups = [group_of(curve.name) for curve in curves]
     first: dict[str, Mapping[str, Any]] = {}
     mixed = {
@@ -106,7 +106,7 @@ def _number(event: dict[str, Any], name: str, run: Run, line: int) -> float:
 
 
 def charts(curves: Sequence[Curve], wanted: Sequence[str] = WHAT[:2]) -> list[Chart]:
-    """A chart for each metric on dev, for its perplexity, and for the loss of training."""
+    """A chart for each metric on dev, for perplexity on dev, and for the training loss."""
     metrics = dict.fromkeys(metric for curve in curves for metric in curve.metrics)
     panels = []
     for what in wanted:

@@ -29,19 +29,19 @@ KINDS = ("png", "svg", "pdf")
 PALETTE = ("#0072B2", "#D55E00", "#008060", "#A0508C", "#8A6A00", "#444444")
 MARKS = "osD^vPX*"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
-MARKER = 5  # points, the ends of an interval
-CHARACTER = 0.6  # mean width, in sizes of the font
+MARKER = 5  # points, for the marks at the ends of an interval
+CHARACTER = 0.6  # mean width of a character, in font sizes
 AT_LEFT = 0.5  # inches of a chart that its y axis takes
 INK = "#1b1b1b"
-MOST_TOKENS = 200  # of a heat map
+MOST_TOKENS = 200  # in a heat map
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """The size of a figure: its width in inches and its type in points.
 
-    live: for a page, with text as text and ink in the page's colour. name: figures of one page have
-    different ones, so that the ids in them differ.
+    live: for a page, with text as text and ink in the page's colour. name: differs between the
+    figures of a page, so that the ids in them differ.
     """
 
     width: float = 5.0
@@ -53,7 +53,7 @@ class Size:
 def kind_of(path: str, option: str = "-o", other: str = "") -> str:
     """png, svg or pdf, by suffix. Raises UsageError, and Unavailable without matplotlib.
 
-    other: what the name may end in besides, for the message.
+    other: what else the name may end in, for the message.
     """
     kind = PurePath(path).suffix.lower().removeprefix(".")
     if kind not in KINDS:
@@ -64,7 +64,7 @@ def kind_of(path: str, option: str = "-o", other: str = "") -> str:
 
 
 def require(what: str) -> None:
-    """Raises Unavailable without matplotlib. what: needs it."""
+    """Raises Unavailable without matplotlib. what: what needs it, for the message."""
     require_packages(what, "plot", "matplotlib")
 
 
@@ -96,7 +96,7 @@ def for_page(charts: Charts, title: str, width: float = 8.5) -> str:
     """The SVG element for a page, named by its title, in the page's own ink."""
     text = picture(charts, "svg", Size(width, 9, live=True, name=title)).decode()
     text = text[text.index("<svg") :]
-    # A style in an SVG would hold for the whole page; the page's own says the same of charts.
+    # A style in an SVG would apply to the whole page, whose own style says the same of charts.
     text = re.sub(r"<(metadata|style)\b.*?</\1>", "", text, flags=re.DOTALL)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub("<[^<>]*>", _in_colours_of_the_page, text)  # tags: a name may look like a colour
@@ -160,12 +160,12 @@ def _charts(figure: Any, charts: Sequence[Chart], size: Size) -> None:
 
 
 def _most_intervals(width: float) -> int:
-    """As many as stand apart in a chart of so many inches, its axis and gaps included."""
+    """How many intervals fit side by side in a chart of so many inches, axis and gaps included."""
     return int(0.8 * (width - AT_LEFT) * 72 / MARKER)
 
 
 def _legend(figure: Any, handles: dict[str, tuple[str, Any]]) -> None:
-    """Above the charts, in as many columns as fit."""
+    """Draws the legend above the charts, in as many columns as fit."""
     labels, artists = zip(*handles.values(), strict=True)
     for n_columns in range(len(handles), 0, -1):
         legend = figure.legend(
@@ -183,7 +183,7 @@ def _legend(figure: Any, handles: dict[str, tuple[str, Any]]) -> None:
 class Look(NamedTuple):
     """How a series, or a group of them, looks in all charts of a figure.
 
-    place: among the colours, marks and dashes. faint: whether it is one of several seeds.
+    place: its index in colours, marks and dashes. faint: whether it is one of several seeds.
     """
 
     place: int
@@ -210,7 +210,7 @@ def _chart(
     for one in chart.series:
         name = one.group or one.name
         drawn = _series(axes, one, looks[name], chart)
-        if drawn is not None and not chart.has_names:  # else they stand below the axis
+        if drawn is not None and not chart.has_names:  # else the names stand below the axis
             handles.setdefault(name, (looks[name].label, drawn))
     axes.set_xlabel(shown_end(chart.x_label, 60))
     axes.set_ylabel(shown(chart.y_label, 60))
@@ -238,7 +238,7 @@ def _x_axis(axes: Any, chart: Chart) -> None:
 
 
 def _lines(texts: Sequence[str], limit: int) -> list[str]:
-    """Texts whose first lines are of at most so many characters and stay different, and so on."""
+    """The texts with lines of at most `limit` characters: first lines stay different, and so on."""
     lines = zip_longest(*(one.split("\n") for one in texts), fillvalue="")
     return [
         "\n".join(one) for one in zip(*(shown_ends(line, limit) for line in lines), strict=True)
@@ -278,7 +278,7 @@ def _series(axes: Any, one: Series, look: Look, chart: Chart) -> Any:
         markevery=every,
         alpha=0.75 if look.faint else 1.0,
         linewidth=1.0 if look.faint else 1.3,
-        clip_on=chart.limits is None,  # the marks of points at a limit are whole
+        clip_on=chart.limits is None,  # marks at a limit are not cut
     )
     return line
 

@@ -1,4 +1,4 @@
-"""What each attention head finds of a tree, as heat maps of layers and heads."""
+"""How much of a tree each attention head finds, as heat maps of layers and heads."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from synmt_cli.formats.reports.analysis.heads import HeadsReport, RelationFigure
 def maps(report: HeadsReport, relations: Sequence[str], looks: Sequence[str]) -> list[HeatMap]:
     """A map of accuracy for each run, relation and direction, the bottom layer first.
 
-    Raises UsageError for a relation that a run has not, and for more maps than a picture holds.
+    Raises UsageError for a relation that a run lacks, and for more maps than a picture holds.
     """
     found = []
     for run in report.runs:

@@ -44,7 +44,7 @@ def whole(report: ScoreReport, metric: MetricInfo) -> list[Chart]:
 
 
 def systems(report: ScoreReport, metric: MetricInfo) -> Chart:
-    """The score of each system with its 95 % interval, and those of its seeds."""
+    """The score of each system with its 95 % interval, and the scores of its seeds."""
     n = len(report.systems)
     intervals = [one.intervals.get(metric.name) for one in report.systems]
     seeds = [one.seeds.get(metric.name, []) for one in report.systems]
@@ -67,10 +67,10 @@ def systems(report: ScoreReport, metric: MetricInfo) -> Chart:
 
 
 def differences(report: ScoreReport, metric: MetricInfo) -> Chart:
-    """The difference of each system but the first from it, with 95 % interval and stars.
+    """The difference of each other system from the first, with 95 % interval and stars.
 
-    Two intervals of scores that overlap say little: those of a difference are narrower, since both
-    systems have the same test set.
+    If the intervals of two scores overlap, this says little: the interval of their difference is
+    narrower, since both systems have the same test set.
     """
     others = report.systems[1:]
     n = len(others)
@@ -93,18 +93,18 @@ def differences(report: ScoreReport, metric: MetricInfo) -> Chart:
 
 
 def _difference(report: ScoreReport, metric: MetricInfo) -> str:
-    """What a difference is, for the axis."""
+    """The label of an axis with differences from the first system."""
     first = shown_ends([one.name for one in report.systems], AT_AXIS)[0]
     return f"{metric.label} - {first}'s"
 
 
 def _only(i: int, n: int, value: float | None) -> list[float | None]:
-    """n values of which only the i-th is there."""
+    """n values: `value` at index i, and None elsewhere."""
     return [value if at == i else None for at in range(n)]
 
 
 def buckets(report: ScoreReport, metric: MetricInfo, by: str) -> list[Chart]:
-    """The scores in each bucket, and the differences to the first system with intervals."""
+    """The scores in each bucket, and the differences from the first system with intervals."""
     of_division = [bucket for bucket in report.buckets if bucket.by == by]
     ticks = [f"{bucket.name}\nn={bucket.n:,}" for bucket in of_division]
     lines = [
@@ -130,7 +130,7 @@ def buckets(report: ScoreReport, metric: MetricInfo, by: str) -> list[Chart]:
 def _deltas(
     report: ScoreReport, metric: MetricInfo, buckets: Sequence[ScoredBucket]
 ) -> Iterator[Series]:
-    """Each system but the first against it; no interval where a bucket was not tested."""
+    """The difference of each system from the first; without interval in buckets not tested."""
     n = len(report.systems)
     for i, system in enumerate(report.systems):
         if i == 0:

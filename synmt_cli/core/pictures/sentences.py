@@ -21,7 +21,7 @@ _JOINERS = "\u200c\u200d"  # Persian words and emoji need them, and they move no
 
 
 class Arc(NamedTuple):
-    """An arc between columns. head: ROOT for a root. enhanced: of an empty node, from DEPS."""
+    """An arc between columns. head: ROOT for a root. enhanced: an empty node's, from DEPS."""
 
     head: int
     dependent: int
@@ -63,7 +63,7 @@ class Picture:
         return _is_rightward(self.text)
 
     def tree(self) -> dict[int, Arc]:
-        """The arc of each word: by its column, without those of empty nodes."""
+        """The arc of each word, by the word's column; arcs of empty nodes are left out."""
         return {arc.dependent: arc for arc in self.arcs if not arc.enhanced}
 
 
@@ -79,11 +79,11 @@ def shown(text: str, limit: int = LONGEST_WORD) -> str:
     >>> shown("a" + chr(0x202E) + "b"), shown("x" * 100, 5)
     ('a\\\\u202eb', 'xxxx…')
     """
-    return cut(clean(text[: 4 * limit]), limit)  # no more of a million characters is shown
+    return cut(clean(text[: 4 * limit]), limit)  # more of a long text is never shown
 
 
 def shown_end(text: str, limit: int = LONGEST_WORD) -> str:
-    """As `shown`, but a longer text loses its beginning: names of files differ at their ends.
+    """Like `shown`, but a longer text loses its beginning: names of files differ at their ends.
 
     >>> shown_end("runs/europarl/vanilla.1", 12)
     '…l/vanilla.1'
@@ -92,8 +92,10 @@ def shown_end(text: str, limit: int = LONGEST_WORD) -> str:
 
 
 def shown_ends(names: Sequence[str], limit: int = LONGEST_WORD) -> list[str]:
-    """Several, that stay different: where one is longer, without what all have in common, folders
-    first, then parts of names; with numbers where they would be alike all the same.
+    """Several texts, shown so that different ones stay different.
+
+    If one is too long, what all have in common is left out: folders first, then parts of names.
+    Texts that would still be alike are numbered.
 
     >>> shown_ends(["out/pascal/newstest.de", "out/vanilla/newstest.de"], 12)
     ['pascal', 'vanilla']
@@ -235,7 +237,7 @@ class Differences:
         return not self.differing and bool(self.first.problem) == bool(self.second.problem)
 
     def summary(self) -> str:
-        """What the marks say, in words."""
+        """How many words differ, by head or by label only, as text."""
         if not self.differing:
             return "the two trees are the same"
         n, heads = len(self.differing), self.heads
@@ -268,7 +270,7 @@ def _words(one: Picture) -> list[tuple[int, str]]:
 
 
 def _other_words(ours: list[str], theirs: list[str], id: str) -> str:
-    """The problem of two sentences, at the first word that differs."""
+    """The message about two sentences with different words, with the first word that differs."""
     pairs = [*zip(ours, theirs, strict=False)]
     n = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
     what = f"sentence {id}: other words than in the first tree"

@@ -28,7 +28,7 @@ def _chart(chart: Chart, columns: int) -> Iterator[str]:
 
 
 def _lines(chart: Chart, columns: int) -> Iterator[str]:
-    """A grid with a mark for each series; the last one drawn is seen where they meet."""
+    """A grid with a mark for each series; where marks meet, the last one drawn is seen."""
     points = [(x, y) for one in chart.series for x, y in _points(one)]
     low, high = min(y for _, y in points), max(y for _, y in points)
     left, right = min(x for x, _ in points), max(x for x, _ in points)
@@ -74,7 +74,7 @@ def _bars(chart: Chart, columns: int) -> Iterator[str]:
     systems = shown_ends([one.name if several else "" for one in chart.series], NAME_ROOM)
     rooms = [max(map(width, texts), default=0) for texts in (names, systems)]
     n = max(columns - sum(rooms) - 14, 10)
-    # Where the points of each category are; they may stand a little aside.
+    # The index of each category's point, which may stand a little aside.
     places = [{round(x): i for i, x in enumerate(one.x)} for one in chart.series]
     for category, name in enumerate(names):
         for one, system, place in zip(chart.series, systems, places, strict=True):
@@ -136,8 +136,8 @@ def _wrapped(begin: str, words: Sequence[str], columns: int) -> Iterator[str]:
 def _cells(one: HeatMap, row: int) -> Iterator[str]:
     """Two columns for each weight, `]` after an edge of the tree; or a number in percent.
 
-    A shade is the share of the row's strongest weight, as in `view`: of many tokens, most heads
-    give none much.
+    A shade is the share of the row's strongest weight, as in `view`: among many tokens, most heads
+    give none of them much weight.
     """
     strongest = max(one.weights[row], default=0) or 1
     for column, weight in enumerate(one.weights[row]):

@@ -26,14 +26,14 @@ from synmt_cli.formats.reports.score.systems import MetricInfo, shown_p
 from synmt_cli.formats.reports.tuning import TuningReport
 
 LIMIT = 4_900_000  # bytes of a page
-POINTS, FEWEST = 40_000, 40  # of all curves; of one, where there are very many
+POINTS, FEWEST = 40_000, 40  # of all curves together; of one, if there are very many
 MOST_POINTS = 400  # of a curve: more than a figure's width shows
-FOR_TREES = 300_000  # at least, of those
-Render = Callable[..., str]  # of a segment and its trees
+FOR_TREES = 300_000  # bytes of a page, the least that is kept for trees
+Render = Callable[..., str]  # makes the HTML of a segment and its trees
 
 
 class AttentionMaps(NamedTuple):
-    """Heat maps of a segment. n_left_out: how many of its maps are not among them."""
+    """Heat maps of a segment. n_left_out: how many of the segment's maps are left out."""
 
     id: str
     maps: Sequence[HeatMap]
@@ -47,9 +47,10 @@ class AttentionMaps(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the page is made of; any part may be missing. missing: parts that were looked for in
-    vain, in words. commands: how the parts are made again, by the name of the part. first_seeds:
-    whether texts are those of the first of several seeds.
+    """The parts of the page; any of them may be missing.
+
+    missing: parts that were looked for in vain, in words. commands: those that make a part again,
+    by its name. first_seeds: whether texts are those of the first of several seeds.
     """
 
     title: str
@@ -84,7 +85,7 @@ def require() -> None:
 def page(content: Content) -> str:
     """The page, below LIMIT bytes: trees are drawn as long as there is room.
 
-    Raises UsageError where all but the segments has more.
+    Raises UsageError if the page is too large even without segments.
     """
     import jinja2
     from markupsafe import Markup
@@ -228,11 +229,11 @@ def _in_bucket(metric: MetricInfo, bucket: ScoredBucket, i: int) -> str:
 
 
 def _segments(content: Content, render: Render, room: int) -> tuple[list[str], int]:
-    """The segments that there is room for, those that differ most first, and how many have trees.
+    """The segments that there is room for, and how many of them, from the first on, have trees.
 
-    These are the first ones, too.
+    Segments in which systems differ most come first.
     """
-    assert content.texts is not None  # the caller asks
+    assert content.texts is not None  # the caller has checked it
     for_trees = FOR_TREES if content.trees or content.written else 0
     room -= for_trees
     fitting: list[tuple[Shown, str]] = []

@@ -1,4 +1,4 @@
-"""Settings and versions of runs, side by side: what differs first."""
+"""Settings and versions of runs, side by side, with those that differ first."""
 
 import os
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Row:
 
 
 def table(runs: Sequence[RunFacts]) -> list[Row]:
-    """Every setting: those in which runs differ first."""
+    """Every setting, with those in which runs differ first."""
     names = dict.fromkeys(name for run in runs for name in run.settings)
     rows = [
         Row(name, values, len(set(values)) > 1)
@@ -63,7 +63,7 @@ def table(runs: Sequence[RunFacts]) -> list[Row]:
 
 
 def doubts(runs: Sequence[RunFacts]) -> list[str]:
-    """Why the curves of the runs may not be comparable, or not tell the end, in words."""
+    """Why the runs may not be comparable, or were still improving at their end, in words."""
     said = []
     if len({run.settings.get("data.dev_sha256") for run in runs}) > 1:
         said.append(

@@ -35,8 +35,10 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A segment on the page. number: from 1. scores: chrF of each output, empty without a
-    reference. reference: the first. difference: the greatest between two systems.
+    """A segment on the page. number: from 1. reference: the first one.
+
+    outputs: each system's name, its text with marks, and its chrF, None without a reference.
+    difference: the greatest between two systems.
     """
 
     number: int
@@ -48,7 +50,7 @@ class Shown:
 
 
 def refuse_other_lengths(columns: dict[str, list[str]], n: int, of: str) -> None:
-    """Raises DataError for a file that does not have n lines. of: what has them."""
+    """Raises DataError for a file that does not have n lines. of: what has n, for the message."""
     for name, lines in columns.items():
         if len(lines) != n:
             problem = f"{counted(len(lines), 'line')}, but {n:,} {of}"
@@ -56,7 +58,7 @@ def refuse_other_lengths(columns: dict[str, list[str]], n: int, of: str) -> None
 
 
 def scores(texts: Texts) -> list[list[float]]:
-    """chrF of each segment by each system; without a reference nothing."""
+    """The chrF of each segment by each system; nothing without a reference."""
     if not texts.references or not texts.n:
         return []
     (metric,) = registry.build(["chrf"], texts.references)
@@ -75,9 +77,10 @@ def differences(texts: Texts, scored: list[list[float]]) -> list[float]:
 
 
 def chosen(differing: Sequence[float], most: int = MOST) -> list[int]:
-    """Which segments are shown, at most so many: by turns two where systems differ most, and one
-    that is drawn from the rest. So any first part of them is two thirds of the one kind and a
-    third of the other.
+    """The indices of the segments to show, at most `most`.
+
+    Two segments where systems differ most take turns with one drawn at random from the rest, so
+    that any first part of them has two thirds of one kind and a third of the other.
     """
     order = sorted(range(len(differing)), key=lambda i: (-differing[i], i))
     by_difference, drawn = iter(order), iter(random.Random(SEED).sample(order, len(order)))
@@ -89,7 +92,7 @@ def chosen(differing: Sequence[float], most: int = MOST) -> list[int]:
 
 
 def shown(texts: Texts, most: int = MOST) -> Iterator[Shown]:
-    """Yields the segments of the page, as `chosen`: for a page without room for more."""
+    """Yields the segments of the page in the order of `chosen`, so that a full page can stop."""
     scored = scores(texts)
     differing = differences(texts, scored)
     for i in chosen(differing, most):
@@ -115,7 +118,7 @@ def _cut(text: str) -> str:
 
 
 def marked(first: Sequence[str], other: Sequence[str]) -> list[Mark]:
-    """The words of `other`, in stretches that the first output has too, and those it has not.
+    """The words of `other`, in stretches that the first output also has, and others that it lacks.
 
     >>> marked("a dog sees".split(), "a cat sees".split())
     [('a', False), ('cat', True), ('sees', False)]
@@ -129,7 +132,7 @@ def marked(first: Sequence[str], other: Sequence[str]) -> list[Mark]:
     marks: list[Mark] = []
     at = at_first = 0
     for block in same:
-        is_missing = block.a > at_first and (block.size or not rest)  # what is cut is not
+        is_missing = block.a > at_first and (block.size or not rest)  # cut words are not
         if block.b > at or is_missing:
             marks.append((" ".join(head[at : block.b]), True))
         if block.size:

@@ -14,8 +14,8 @@ from synmt_cli.io.reading import Source
 
 LONGEST = 120  # words of a tree that is drawn on the page
 WIDTH = 660  # pixels
-# What report.css says of all trees, and what a page does not need. In text a quote is &quot;, so
-# nothing else can match.
+# Attributes that report.css sets for all trees, or that a page does not need. In text a quote is
+# &quot;, so nothing else can match.
 _STYLED = re.compile(
     r' (?:fill|stroke|stroke-width|text-anchor|font-size|font-family|xmlns)="[^"]*"'
 )
@@ -51,7 +51,7 @@ def _of_records(source: Source) -> Iterator[list[Picture]]:
 def refuse_other_text(trees: Sequence[Sequence[Picture]], lines: Sequence[str], path: str) -> None:
     """Raises DataError at the first tree whose words are not those of its line, spaces aside.
 
-    path: of the trees, for the message.
+    path: the file of the trees, for the message.
     """
     for number, (pictures, line) in enumerate(zip(trees, lines, strict=True), 1):
         text = "".join(one.text for one in pictures)
@@ -67,7 +67,7 @@ def _letters(text: str) -> str:
 
 
 def drawing(pictures: list[Picture], number: str) -> str:
-    """The SVG of a line's trees; what is too large to draw is said."""
+    """The SVG of a line's trees, or of a note that they are too large to draw."""
     if sum(len(one.columns) for one in pictures) > LONGEST:
         words = f"{sum(len(one.columns) for one in pictures):,} words"
         return svg.tree(Picture("", words, problem="not drawn")).document(number)

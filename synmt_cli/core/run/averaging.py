@@ -41,15 +41,15 @@ class Member:
 
     @property
     def step(self) -> int | None:
-        """That of a checkpoint; None of the best one, or of a run that is a mean."""
+        """The step of the checkpoint; None for the best one, or for a run that is a mean."""
         match = STEP.fullmatch(self.weights.parent.name)
         return int(match[1]) if match else None
 
 
 def members(run: Run, names: Sequence[str]) -> list[Member]:
-    """The checkpoints of those names. Raises ReadError.
+    """The checkpoints of these names. Raises ReadError.
 
-    best, last or step-N is one of `run`; any other name is a folder, of a checkpoint or a run.
+    best, last or step-N is one of `run`; any other name is the folder of a checkpoint or a run.
     """
     own = run.checkpoints()
     return [
@@ -59,7 +59,7 @@ def members(run: Run, names: Sequence[str]) -> list[Member]:
 
 
 def _of_folder(name: str, run: Run, own: Iterable[str]) -> Member:
-    """The checkpoint, or the best one of the run, that lies in a folder. Raises ReadError."""
+    """The checkpoint in a folder, or the best one of the run in it. Raises ReadError."""
     folder = Path(name)
     above = Path(os.path.realpath(folder)).parent
     if Run(folder).config.is_file():
@@ -90,10 +90,10 @@ def last(run: Run, n: int | None) -> list[str]:
 def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
     """Makes `folder`, a run whose weights are the mean; everything else is as in `run`.
 
-    It appears whole or not at all. Memory: the model twice; each checkpoint once whole to check
-    its digest, then a tensor at a time. Raises CreateError if there is such a folder, ConfigError
-    for checkpoints that do not fit one another, DataError for damaged ones, UsageError for one that
-    is there twice.
+    It appears whole or not at all. Memory: the model twice; each checkpoint is read whole once to
+    check its digest, then a tensor at a time. Raises CreateError if there is such a folder,
+    ConfigError for checkpoints that do not fit one another, DataError for damaged ones, UsageError
+    for one that is given twice.
     """
     with atomic_folder(folder) as beside:
         new, names = Run(beside), [json_files.as_text(one.name) for one in chosen]
@@ -102,7 +102,7 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
         for one in chosen:
             _check(one, run, vocabularies)
             with tensors.opened(one.weights) as weights:
-                digest = weights.metadata()["sha256"]  # `best` is another file of some step-N
+                digest = weights.metadata()["sha256"]  # `best` is a copy of some step-N
             if digest in seen:
                 raise UsageError(f"{one.name} would count twice")
             seen.add(digest)
@@ -119,7 +119,7 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
 
 
 def _check(one: Member, run: Run, vocabularies: Vocabularies) -> None:
-    """Raises DataError for damaged weights, ConfigError for those of another model."""
+    """Raises DataError for damaged weights, ConfigError for weights of another model."""
     config, where = read_config(run), one.weights
     if one.run is not run:
         if different := _difference(read_config(one.run), config):
@@ -130,7 +130,7 @@ def _check(one: Member, run: Run, vocabularies: Vocabularies) -> None:
 
 
 def _difference(other: Config, own: Config) -> str:
-    """What makes `other` another model, "" if it is the same."""
+    """The first difference that makes `other` another model, "" if it is the same."""
     if other.variant != own.variant:
         return f"variant is {other.variant!r}, not {own.variant!r}"
     was, expected = flatten(other.architecture()), flatten(own.architecture())

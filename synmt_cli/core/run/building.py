@@ -46,9 +46,9 @@ def load(run: Run, checkpoint: str = "best") -> Transformer:
 def read_weights(
     path: Path, config: Config, vocabularies: Vocabularies, n_labels: int
 ) -> dict[str, Tensor]:
-    """The tensors of a file. Raises ConfigError unless they are those of this model.
+    """The tensors of a file. Raises ConfigError unless they fit this model.
 
-    Sizes that do not fit take no memory.
+    Sizes are checked before any memory is taken.
     """
     with initialisation.without_values():
         outline = build(config, vocabularies, n_labels)
@@ -89,7 +89,7 @@ def modifiers(
 ) -> tuple[list[Modifier], list[Modifier]]:
     """The encoder's and the decoder's modifiers. Raises UsageError for a bad option.
 
-    n_labels: of the sources' trees. n_arcs: labels of the targets' transitions.
+    n_labels: how many labels the sources' trees have. n_arcs: how many the targets' transitions.
     """
     plan, size = variants.plan(config.variant), config.model
     return (
@@ -99,7 +99,7 @@ def modifiers(
 
 
 def outlines(config: Config) -> tuple[list[Modifier], list[Modifier]]:
-    """The modifiers without values, of one label: for what they say of themselves."""
+    """The modifiers for one label and without values, to read what they say about themselves."""
     with initialisation.without_values():
         return modifiers(config, 1)
 

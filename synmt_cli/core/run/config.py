@@ -132,12 +132,13 @@ CHANGEABLE_IN_TRAINING = (
 )
 CHANGEABLE = {f"training.{key}" for key in CHANGEABLE_IN_TRAINING} | {
     *("preset", "data.train", "data.dev", "parser.file"),
-    *("pretrained.run", "pretrained.checkpoint", "pretrained.labels"),  # its digest tells
+    *("pretrained.run", "pretrained.checkpoint", "pretrained.labels"),  # its digest decides
     "variants.sha256",  # Run.refuse_other_code looks at what the code does
 }
 
 
-# Keys whose values are digests: of what, what another is, and how a message points to it.
+# Keys whose values are digests, and words for messages: what has the digest, another such thing,
+# and what to name instead.
 DIGESTS = {
     "data.train_sha256": ("training records", "other training records", "those"),
     "data.dev_sha256": ("dev records", "other dev records", "those"),
@@ -153,9 +154,9 @@ class SameAs:
     name: str
 
 
-# Settings that config.toml of earlier versions lacks, and what held before there were any: a value,
-# or that of another setting of the section. A new setting of model, training or a variant has its
-# place here, so that runs which are in progress go on as they began.
+# Settings that config.toml of earlier versions lacks, and what held before they existed: a value,
+# or the value of another setting of the section. A new setting of model, training or a variant
+# belongs here, so that runs in progress go on as they began.
 LATER: dict[str, Any] = {
     "training.max_epochs": 0,
     "training.batch_sentences": 0,
@@ -181,7 +182,7 @@ EARLIER_DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A resolved run. options: {variant: {option: value}}, defaults included."""
+    """The resolved configuration of a run. options: {variant: {option: value}}, with defaults."""
 
     variant: str = "vanilla"
     preset: str = "base"
@@ -190,7 +191,7 @@ class Config:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def architecture(self) -> dict[str, Any]:
-        """The tables that make a model. The weight of arcs is one: the search corrects for it."""
+        """The tables that define a model, with the weight of arcs: the search corrects for it."""
         options = {name: dict(own) for name, own in self.options.items() if own}
         tables = {"model": dataclasses.asdict(self.model), **options}
         if variants.plan(self.variant).transitions:
@@ -230,7 +231,7 @@ class SettingsLayer:
         return value
 
     def is_unused(self, section: str, sections: Mapping[str, Any]) -> bool:
-        """True for a preset's options of a variant that this run does not have."""
+        """Whether these are a preset's options of a variant that this run does not have."""
         return self.origin.startswith("preset ") and section not in sections
 
     def _line(self, key: str) -> int:
@@ -256,7 +257,7 @@ def from_file(path: str) -> SettingsLayer:
 
 
 def from_bytes(data: bytes, path: str) -> SettingsLayer:
-    """What a TOML file has. Raises DataError, ConfigError with the line of a syntax error."""
+    """The tables of a TOML file. Raises DataError, ConfigError with the line of a syntax error."""
     if len(data) > LIMIT:
         raise DataError(path, None, f"more than the {LIMIT:,} bytes it may have")
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -359,7 +360,7 @@ def refuse_shard(training: Training, variant: str, rereads: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a run is configured by, before the data have been read. preset: maybe AUTO."""
+    """The choices that configure a run before its data are read. preset: may be AUTO."""
 
     variant: str | None
     preset: str
@@ -370,7 +371,7 @@ class Choice:
         return resolve(self.variant, preset or self.preset, self.layers)
 
     def provisional(self) -> Config:
-        """One to read the data with: the variant is known. Raises as `resolve`."""
+        """A configuration to read the data with, whose variant is final. Raises as `resolve`."""
         if self.preset != AUTO:
             return self.config()
         errors = []
@@ -406,12 +407,12 @@ def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tupl
             yield section, key, tuple(map(float, value)) if is_pair else value
 
 
-# Also in config.toml.
+# Further keys and tables of config.toml, which are not settings.
 INFORMATION = ("vocabulary", "parser", "pretrained", "data", "format", "variants")
 
 
 def _options(section: str) -> dict[str, Option]:
-    """The options of a section. Those of a variant without bounds: it checks them itself."""
+    """The options of a section; a variant's have no bounds here, since it checks them itself."""
     if section in SECTIONS:
         return options(SECTIONS[section])
     own = own_file.known()[section].options()
@@ -430,7 +431,7 @@ def flatten(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def unsaid(tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The settings that a config.toml lacks because they are newer, with what held without them."""
+    """The settings that a config.toml lacks because they are newer, with what held before them."""
     lacking: dict[str, dict[str, Any]] = {}
     for key, before in LATER.items():
         section, _, name = key.partition(".")
@@ -443,14 +444,14 @@ def unsaid(tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _held(table: Mapping[str, Any], before: Any) -> Any:
-    """A value of LATER or EARLIER_DEFAULTS in a section; None where that has no such setting."""
+    """The value of an entry of LATER or EARLIER_DEFAULTS in a section, None if it has none."""
     return table.get(before.name) if isinstance(before, SameAs) else before
 
 
 def as_begun(tables: Mapping[str, Any]) -> SettingsLayer:
-    """The settings that an earlier version began a run with, where it would not today.
+    """The settings that an earlier version began a run with and that this one would not.
 
-    tables: of its config.toml. Settings that the user names go before them.
+    tables: the run's config.toml. Settings that the user names override them.
     """
     earlier = unsaid(tables)
     for key, before in EARLIER_DEFAULTS.items():
@@ -462,7 +463,7 @@ def as_begun(tables: Mapping[str, Any]) -> SettingsLayer:
 
 
 def _of_files(key: str, old: object, new: object) -> str:
-    """How the files of a run differ, which digests would not tell anyone, and what to do."""
+    """How the files of a run differ, and what to do, in words: digests would tell nobody."""
     what, other, that = DIGESTS[key]
     if old is None:
         return f"without {what}; name none, or another --run"
@@ -470,7 +471,7 @@ def _of_files(key: str, old: object, new: object) -> str:
 
 
 def refuse_another(old: Mapping[str, Any], new: Mapping[str, Any], run: Path) -> None:
-    """Raises ConfigError if `new` is not the run that `old` was: option, old, new value."""
+    """Raises ConfigError if `new` is not the run that `old` was, with option, old and new value."""
     now = flatten(new)
     before = {k: v for k, v in flatten(unsaid(old)).items() if k in now} | flatten(old)
     keys = before.keys() | now.keys()

@@ -5,7 +5,7 @@
     u32 number of aliases, each: name; name of the variable it stands for
 
 Integers are little-endian, a name is u16 length, UTF-8 and a NUL, which the length counts. This
-is binary version 6, that of `ctranslate2.specs.model_spec`.
+is binary version 6, the one in `ctranslate2.specs.model_spec`.
 """
 
 import struct
@@ -26,8 +26,8 @@ SCALE = f"{TABLE}_scale"
 class ModelFile:
     """A model.bin without its table of source embeddings.
 
-    head: up to the number of variables. others, n_others: the other variables and how many.
-    aliases: the rest. type: that of the table's numbers, one of TYPES.
+    head: the bytes before the number of variables. others, n_others: the other variables and how
+    many. aliases: the rest. type: the type of the table's numbers, one of TYPES.
     """
 
     head: bytes
@@ -115,7 +115,7 @@ def _cut(file: bytes, path: str) -> ModelFile:
 
 
 def _spans(file: bytes, place: int, n: int) -> tuple[dict[str, tuple[int, int, int]], int]:
-    """Where each of n variables begins and ends, its type, and where the last one ends."""
+    """The begin, end and type of each of n variables by name, and where the last one ends."""
     spans = {}
     for _ in range(n):
         begin = place

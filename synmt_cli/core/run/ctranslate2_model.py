@@ -10,9 +10,9 @@ of each source. So the model is one of
     from layer n     modifiers of attention in layer n and perhaps below: rows are the sums of
                      that attention and its input, x + Attention(x), not normalised yet
 
-In the last case layer n stays with attention that adds zero; one dimension a head is enough for
-it. Sinusoids differ from CTranslate2's, so they are written with the weights; with a table they
-are in its rows.
+In the last case layer n keeps an attention that adds zero, for which one dimension a head is
+enough. The sinusoids here differ from CTranslate2's, so they are written with the weights; with a
+table they are in its rows.
 """
 
 import json
@@ -46,9 +46,9 @@ STORED = {"fp32": None, "int8": "int8", "bf16": "bfloat16", "fp16": "float16"}
 class CTranslate2Model:
     """A model as CTranslate2 opens it.
 
-    files: name -> content, model.bin only without a table. precision: one of STORED. source,
-    target: the names of all ids. table: model.bin without its table, and encoder: what torch
-    computes for it, `lower` of all its layers; both None for a whole model.
+    files: name -> content, with model.bin only if there is no table. precision: one of STORED.
+    source, target: the names of all ids. table: model.bin without its table. encoder: the layers
+    that torch computes for it, as `lower` gives them. Both are None for a whole model.
     """
 
     files: Mapping[str, bytes]
@@ -84,9 +84,9 @@ def unfit(config: Config) -> str:
 def of(
     model: Transformer, vocabularies: Vocabularies, precision: str, device: torch.device
 ) -> CTranslate2Model:
-    """A trained model for CTranslate2, whose encoder is taken apart. Raises Unavailable.
+    """A trained model for CTranslate2; its encoder is taken apart. Raises Unavailable.
 
-    precision: of torch's part as well. device: of torch's part.
+    precision: holds for torch's part as well. device: for torch's part.
     """
     made = spec(model, vocabularies, STORED[precision])
     has_table = bool(len(model.encoder.modifiers))
@@ -107,7 +107,7 @@ def assembled(
     encoder: Encoder | None,
     path: str = "model.bin",
 ) -> CTranslate2Model:
-    """The model of a model.bin and a config.json. encoder: the layers of `lower`.
+    """The model of a model.bin and a config.json. encoder: the layers that `lower` leaves.
 
     path: names model.bin in messages. Raises DataError, ConfigError.
     """
@@ -123,7 +123,7 @@ def assembled(
 
 
 def lower(encoder: Encoder) -> Encoder:
-    """The same encoder without the layers that CTranslate2 computes, and without their end."""
+    """The same encoder without the layers that CTranslate2 computes and without the final norm."""
     kept = nn.ModuleList([*encoder.layers][: n_lower(encoder)])
     encoder.layers = cast(Sequence[EncoderLayer], kept)
     encoder.norm = nn.Identity()
@@ -131,7 +131,7 @@ def lower(encoder: Encoder) -> Encoder:
 
 
 def n_lower(encoder: Encoder) -> int:
-    """How many layers hold every attention that a modifier changes."""
+    """How many layers, from the bottom, have all the attention that modifiers change."""
     layers = [layer for modifier in encoder.modifiers for layer in modifier.layers]
     return max(layers, default=-1) + 1
 
@@ -139,7 +139,7 @@ def n_lower(encoder: Encoder) -> int:
 def spec(model: Transformer, vocabularies: Vocabularies, quantization: str | None) -> Any:
     """The model as a TransformerSpec, validated and optimized. Raises Unavailable, ConfigError.
 
-    With modifiers its table of source embeddings is a row that stands for those to come.
+    With modifiers its table of source embeddings is one row that stands for the rows to come.
     quantization: the type in which weights are stored; None leaves them as they are.
     """
     library()
@@ -182,20 +182,20 @@ def spec(model: Transformer, vocabularies: Vocabularies, quantization: str | Non
 
 
 def tokens(vocabulary: Vocabulary) -> list[str]:
-    """The names of all ids, one a line of a file: white space in them is written as code."""
+    """The names of all ids, for one line of a file each: white space in them becomes a code."""
     names = vocabulary.names(range(vocabulary.size))
     return [re.sub(r"[\s\x00-\x1f]", lambda m: f"\\u{ord(m[0]):04x}", name) for name in names]
 
 
 def _table(spec: Any, d_model: int) -> None:
-    """One row for all to come. No other variable is equal to it, or it would become an alias."""
+    """Writes one row for all to come. It equals no other variable, or it would become an alias."""
     spec.embeddings[0].weight = np.arange(1, d_model + 1, dtype=np.float32)[None]
     spec.scale_embeddings = False
     spec.position_encodings.encodings = np.zeros((POSITIONS, d_model), np.float32)
 
 
 def _no_attention(layer: Any, d_model: int, n_heads: int) -> None:
-    """Attention that adds zero, with one dimension a head. Its normalisation stays."""
+    """Gives a layer attention that adds zero, with one dimension a head; its norm stays."""
     from ctranslate2.specs import attention_spec
 
     made = attention_spec.MultiHeadAttentionSpec(self_attention=True, head_dim=1)
@@ -210,7 +210,7 @@ def _no_attention(layer: Any, d_model: int, n_heads: int) -> None:
 
 
 def _encoder(spec: Any, encoder: Encoder, begin: int) -> None:
-    """begin: the first layer that is written."""
+    """Writes an encoder into its spec. begin: the first layer that is written."""
     _embedding(spec, spec.embeddings[0], encoder.embedding)
     _norm(getattr(spec, "layer_norm", None), encoder.norm)
     for own, layer in zip(spec.layer, encoder.layers[begin:], strict=True):
@@ -232,7 +232,7 @@ def _decoder(spec: Any, decoder: Decoder) -> None:
 
 
 def _layer(spec: Any, layer: Layer) -> None:
-    """The parts that layers of both stacks have."""
+    """Writes the parts that layers of both stacks have."""
     _norm(spec.self_attention.layer_norm, layer.norms[0])
     _linear(spec.self_attention.linear[0], layer.attention.qkv)
     _linear(spec.self_attention.linear[1], layer.attention.out)
@@ -261,5 +261,5 @@ def _norm(spec: Any, norm: nn.Module) -> None:
 
 
 def _array(tensor: Tensor) -> Any:
-    """A copy: the library quantizes in place."""
+    """A copy in float32, since the library quantizes in place."""
     return tensor.detach().cpu().float().clone(memory_format=torch.contiguous_format).numpy()

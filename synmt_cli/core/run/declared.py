@@ -1,7 +1,7 @@
 """The options of builders, read from the text of their modules: importing those loads torch.
 
-Read is what a declaration may have: int, float, bool, str, list[...], Literal[...], `|`, and
-`Bounds(...)`, also by a name that the module gives it.
+A declaration may have int, float, bool, str, list[...], Literal[...], `|`, and `Bounds(...)`, also
+by a name that the module gives it.
 """
 
 import ast
@@ -19,7 +19,10 @@ TYPES = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 def declared(variant: Variant) -> dict[str, Option]:
-    """What `variant.options()` gives; the module of one's own file is loaded in any case."""
+    """The same as `variant.options()`, which is called only for variants of one's own file.
+
+    The module of that file is loaded in any case.
+    """
     if variant.own:
         return variant.options()
     return {name: one for path in variant.paths() for name, one in _of_builder(path).items()}
@@ -27,7 +30,7 @@ def declared(variant: Variant) -> dict[str, Option]:
 
 @functools.cache
 def _of_builder(path: str) -> dict[str, Option]:
-    """path: `module:function`, as in VARIANTS."""
+    """The options of one builder. path: `module:function`, as in VARIANTS."""
     module, _, function = path.partition(":")
     tree = ast.parse(Path(table.__file__).with_name(f"{module}.py").read_bytes())
     names = dict(_named_bounds(tree))
@@ -49,7 +52,7 @@ def _named_bounds(tree: ast.Module) -> Iterator[tuple[str, Bounds]]:
 def _option(
     annotation: ast.expr | None, default: ast.expr | None, names: dict[str, Bounds]
 ) -> Option:
-    """From `Annotated[hint, meaning]` or `Annotated[hint, meaning, bounds]`, and its default."""
+    """The option with this default. annotation: `Annotated[hint, meaning]`, or also with bounds."""
     assert isinstance(annotation, ast.Subscript)
     assert isinstance(annotation.slice, ast.Tuple)
     assert default is not None

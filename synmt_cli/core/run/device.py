@@ -12,7 +12,7 @@ MAX_THREADS = 1024  # with more, the threads' library ends the process silently
 
 
 def choose(name: str) -> torch.device:
-    """`auto` is the GPU where there is one. Raises Unavailable."""
+    """The device of this name; `auto` is the GPU if there is one. Raises Unavailable."""
     return tried(named(name))
 
 
@@ -57,7 +57,7 @@ def one_thread() -> Iterator[None]:
 
 
 def widest(device: torch.device) -> torch.dtype:
-    """The most exact numbers of a device."""
+    """The most exact type of numbers on a device."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
@@ -77,9 +77,9 @@ def own_precision(device: torch.device) -> str:
 
 
 def precision(name: str, device: torch.device) -> contextlib.AbstractContextManager[None]:
-    """`fp32`, `bf16` or `fp16`. Enter it each step.
+    """A context that computes in `fp32`, `bf16` or `fp16`, to be entered at each step.
 
-    `auto` is that of runs of early versions: bf16 on a GPU that has it, else fp32.
+    Runs of early versions have `auto`: bf16 on a GPU that has it, else fp32.
     """
     if name == "auto":
         name = own_precision(device)
@@ -89,13 +89,13 @@ def precision(name: str, device: torch.device) -> contextlib.AbstractContextMana
 
 
 def allow_tf32(device: torch.device, is_allowed: bool) -> None:
-    """Lets a GPU round the factors of fp32 products to 10 bits, or not: a few times as fast."""
+    """Lets a GPU round the factors of fp32 products to 10 bits, a few times as fast, or not."""
     if device.type == "cuda":
         torch.set_float32_matmul_precision("high" if is_allowed else "highest")
 
 
 def set_threads(n: int) -> None:
-    """How many threads one operation may use; 0 leaves it to torch. Raises UsageError."""
+    """Sets how many threads one operation may use; 0 leaves it to torch. Raises UsageError."""
     if n > MAX_THREADS:
         raise UsageError(f"--threads {n}: at most {MAX_THREADS}")
     if n:

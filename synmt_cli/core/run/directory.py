@@ -1,10 +1,10 @@
 """A run directory: the paths and small files of a trained model. Never loads torch.
 
 config.toml          the resolved configuration, and digests of vocabulary, parser and data, and
-                     of the weights that training began with, where those were a model's
+                     of the weights that training began with, if it began with a model's
 spm.model            the subword vocabulary (spm.tgt.model too, where the target has its own)
 parser.udpipe        a copy of the parser that makes trees of text, where the run has one
-variants.py          a copy of the file of one's own variants, where the run's is one of them
+variants.py          a copy of the file of one's own variants, if the run has one of them
 labels.json          the dependency labels, in the order of their ids
 model.safetensors    the weights that were best on dev
 checkpoints/step-N/  weights.safetensors, optimizer.safetensors, state.json
@@ -12,8 +12,8 @@ metrics.jsonl        one line for each report and validation
 env.json             versions and machine, of this start and of earlier ones
 cache/               the training records as numbers; it may be deleted
 
-A run directory may come from somewhere else. The folder itself may be behind a link, but nothing
-inside it may be one; each file is a regular file of a limited size, and is checked when it is read.
+A run directory may come from somewhere else. A link may lead to the folder, but nothing inside it
+may be a link; each file is a regular file of a limited size, and is checked when it is read.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ _STATE_LATER = (
 def read_state(checkpoint: Path, step: int | None = None) -> dict[str, Any]:
     """The state.json of a checkpoint's folder. Raises ReadError, DataError, ConfigError.
 
-    step: the one that the state must be of, if that is known.
+    step: the step that the state must have, if it is known.
     """
     path = checkpoint / STATE
     state = json_files.read_sealed(path, STATE_CONTENT)
@@ -147,7 +147,7 @@ class Run:
 
     @property
     def environment(self) -> Path:
-        """Versions and machine; an average's names what it is made of."""
+        """Versions and machine; for a mean also the checkpoints that it is made of."""
         return self.folder / ENVIRONMENT
 
     @property
@@ -270,7 +270,7 @@ class Run:
         return Vocabulary(regular_files.read(path, VOCABULARY_LIMIT), str(path))
 
     def write_vocabularies(self, vocabularies: Vocabularies) -> None:
-        """Copies the sentencepiece models into the run; of another vocabulary nothing is left."""
+        """Copies the sentencepiece models into the run, and removes a target's that is unused."""
         files = {SOURCE_VOCABULARY: vocabularies.source}
         if vocabularies.target is not vocabularies.source:
             files[TARGET_VOCABULARY] = vocabularies.target
@@ -304,7 +304,7 @@ class Run:
     def metric_lines(self) -> Iterator[tuple[int, bytes]]:
         """Yields (number, line with its LF) of metrics.jsonl. Raises DataError, ReadError.
 
-        A last line without LF is left out: a training is writing it, or was killed as it did.
+        A last line without LF is left out: a training is writing it, or was killed while writing.
         """
         lines = regular_files.lines(self.metrics, METRIC_LIMIT)
         return ((number, line) for number, line in lines if line.endswith(b"\n"))
@@ -344,7 +344,7 @@ class Run:
             raise DataError(str(own), None, "not the parser of the digest in config.toml")
 
     def own_variants(self) -> bytes | None:
-        """The copy of the file that has its variant; None where the variant is synmt's.
+        """The copy of the file with the run's variant; None if the variant is synmt's own.
 
         Raises ReadError, ConfigError; DataError if it is not the file that was trained with.
         """
@@ -361,7 +361,7 @@ class Run:
         raise ConfigError(f"{self.config}: [variants] needs sha256, a text, and entries, a table")
 
     def write_own_variants(self, text: bytes | None) -> None:
-        """Writes the copy, whole or not at all; None: there shall be none."""
+        """Writes the copy, whole or not at all; removes it if `text` is None."""
         if text is None:
             (self.folder / OWN_VARIANTS).unlink(missing_ok=True)
             return
@@ -402,7 +402,7 @@ class Run:
             raise DataError(str(self.folder / OWN_VARIANTS), None, f"not Python: {error}") from None
 
     def parser(self) -> tuple[str, str] | None:
-        """File and SHA-256 of the parser of `train --parser`. Raises ConfigError.
+        """The file and SHA-256 of the parser of `train --parser`. Raises ConfigError.
 
         The file is in the run directory, or elsewhere if its path is absolute; early versions
         wrote paths from the folder in which training was started.

@@ -1,7 +1,7 @@
 """A trained model in the format of CTranslate2, in a folder that `synmt translate` reads too.
 
 model.bin, config.json, *_vocabulary.json           CTranslate2's own files
-encoder.safetensors                                 what torch computes of a model with modifiers
+encoder.safetensors                                 torch's part of a model with modifiers
 config.toml, spm.model, labels.json and others      as in a run directory
 export.json                                         how weights are stored, and digests
 
@@ -38,7 +38,7 @@ _FIELDS: json_files.Fields = {
     "quantization": (lambda v: v is None or isinstance(v, str), "a string or null"),
     "digests": (lambda v: isinstance(v, dict) and v.keys() == LIMITS.keys(), "an object"),
 }
-# How weights are stored, and the --precision that computes so.
+# The types in which weights are stored, and the --precision for each.
 PRECISIONS = {stored: name for name, stored in ctranslate2_model.STORED.items()}
 
 
@@ -75,7 +75,7 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
 
 
 def _save(spec: Any, beside: Path, folder: Path) -> None:
-    """CTranslate2's own files, on the disk. folder: the final one, for messages."""
+    """Writes CTranslate2's own files onto the disk. folder: the final one, for messages."""
     before = {*os.listdir(beside)}
     try:
         spec.save(str(beside))
@@ -106,7 +106,7 @@ def stored_precision(run: Run) -> str:
 
 
 def refuse_another_checkpoint(run: Run, checkpoint: str) -> None:
-    """Raises ReadError unless it is the default or the checkpoint that was exported."""
+    """Raises ReadError unless `checkpoint` is the default or the one that was exported."""
     if checkpoint not in ("best", held := _about(run)["checkpoint"]):
         raise ReadError(
             f"{run.folder} was exported for CTranslate2: it has no checkpoint "
@@ -122,12 +122,12 @@ def _about(run: Run) -> Mapping[str, Any]:
 
 
 def files(run: Run) -> list[str]:
-    """The files of an exported model that `read` reads, apart from those of every run."""
+    """The files of an exported model that `read` reads and that other runs do not have."""
     return [str(run.folder / name) for name in EXPORTED if os.path.lexists(run.folder / name)]
 
 
 def read(run: Run, precision: str, device: torch.device) -> CTranslate2Model:
-    """An exported model. precision: to compute in. device: of torch's part.
+    """An exported model. precision: in which to compute. device: for torch's part.
 
     Raises ReadError, DataError, ConfigError.
     """

@@ -1,17 +1,17 @@
-"""What builders in a file of one's own compute, as text that can be compared. Nothing is run."""
+"""The code of builders in a file of one's own, as text that can be compared. Nothing is run."""
 
 import ast
 from collections.abc import Container, Iterator, Sequence
 
-IMPORTS = ("import ", "from ")  # how the statements begin that come first, sorted
+IMPORTS = ("import ", "from ")  # statements that begin so come first, sorted
 
 
 def code(source: bytes, builders: Sequence[str]) -> str:
-    """What builders of a module compute: the text of them and of all that they use.
+    """The code of builders of a module, and of all that they use, as text.
 
-    Comments, docstrings, layout, the order of imports and annotations do not count; nor does what
-    they do not use, what Annotated says of a type, and the defaults of builders that only VARIANTS
-    names, which runs write down. Raises SyntaxError, ValueError.
+    Comments, docstrings, layout, the order of imports and annotations do not count; nor do
+    statements that the builders do not use, what Annotated adds to a type, and the defaults of
+    builders that only VARIANTS names, which runs write down. Raises SyntaxError, ValueError.
     """
     bare = _Bare(builders, _called(source))
     body = (one for one in ast.parse(source).body if not _is_idle(one))
@@ -34,12 +34,12 @@ def code(source: bytes, builders: Sequence[str]) -> str:
 
 
 def _called(source: bytes) -> set[str]:
-    """The names that functions of a module use."""
+    """The names that the code of a module uses."""
     return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
 
 
 def _apart(statement: ast.stmt) -> list[ast.stmt]:
-    """An import of several names as one for each of them."""
+    """The statement; an import of several names becomes one import for each."""
     match statement:
         case ast.Import(names=names):
             return [ast.Import([name]) for name in names]
@@ -49,7 +49,7 @@ def _apart(statement: ast.stmt) -> list[ast.stmt]:
 
 
 def _names(statement: ast.stmt) -> set[str]:
-    """What a statement defines or changes; nothing for one that always counts, such as a call."""
+    """The names that a statement defines or changes; none if it always counts, such as a call."""
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return {name}
@@ -76,7 +76,7 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _is_idle(statement: ast.stmt) -> bool:
-    """Whether it is a docstring, for `python FILE` alone, or for type checkers."""
+    """Whether a statement is a docstring, or only for `python FILE` or for type checkers."""
     match statement:
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
             return True

@@ -8,29 +8,29 @@ Bugliarello and Okazaki (2020), Tables 2-4: `paper-pascal-CORPUS`, and the basel
 searched a small grid for each system; its published scripts have lr 0.001 for the plain
 Transformer, Adam's epsilon and the first learning rate. Baselines here have PASCAL's betas. The
 32K-token batch is 16 devices times 2,048 tokens. Table 7, on NC11 with the settings of Table 2:
-`paper-pascal-layer-{2,...,6}-CORPUS`, whose layer 1 is layer 0 here and that of Table 2, and
+`paper-pascal-layer-{2,...,6}-CORPUS` (the paper's layer 1, that of Table 2, is layer 0 here), and
 `paper-pascal-variance-{parent-only,4,9,16,25}-CORPUS`.
 
 Xie et al. (2021), Table 2: `paper-gps-CORPUS`. Learning rate, betas and batch are not printed;
-the data and the toolkit are those of PASCAL, and so are these here, with betas of Vaswani et al.
+the data and the toolkit are PASCAL's, so these settings are, too, with betas of Vaswani et al.
 Table 3, on NC11 De-En: `paper-gps-layer-{1,...,5,all}`; its layer 0 is `paper-gps-nc11-de-en`.
 
-The model of the last update is theirs (`translate --checkpoint last`); `best` is ours.
+These papers use the model of the last update (`translate --checkpoint last`); `best` is ours.
 
 Wang et al. (2019): `paper-structural-1` to `-9`, Table 1 (base), and Table 2 (big),
 `paper-structural-big`, `-big-structural`, `-big-relative`, `-big-both`. The optimiser is not
-printed; it is that of their toolkit, THUMT. Positions are clipped to 16 in all of them, as the
+printed; it is the one of their toolkit, THUMT. Positions are clipped to 16 in all models, as the
 paper prints; a comment in THUMT, citing Shaw et al., has 8 for big models.
 
 Omote et al. (2019): `paper-dep-{abs,rel,dep,both}`, Table 2, and Table 3,
-`paper-dep-ablation-{kv,k,v,none}`. The learning rate is that of Vaswani et al. at 4,000
+`paper-dep-ablation-{kv,k,v,none}`. The learning rate is that of Vaswani et al. with 4,000
 updates of warm-up; translate with --beam 1. Source and target have their own vocabularies.
 
 Choshen and Abend (2021), Tables 1 and 7-9: `paper-trees-{vanilla,bitran,linearized,parent,gcn}`
 and the ablations `paper-trees-gcn-{labels,gates}`; Tables 4-6,
 `paper-trees-large-{vanilla,parent}`. Not printed: the width of the feed-forward layers (four times
 d_model here), label smoothing and dropout (0.1), the schedule after the warm-up (inverse square
-root). Norms are before each sub-layer in the authors' code. At most 40 target pieces: `filter`.
+root). Norms are before each sub-layer in the authors' code. At most 40 target pieces: use `filter`.
 """
 
 from typing import Any, Literal
@@ -38,12 +38,12 @@ from typing import Any, Literal
 Tables = dict[str, Any]
 AUTO = "auto"  # one of SIZES, by the data and the device
 SIZES = ("base", "small", "tiny")
-# Target tokens, EOS counted, from which a corpus is for `small` and for `base`;
+# The least number of target tokens, EOS counted, of a corpus for `small` and for `base`;
 # docs/decisions/0029-sizes-by-the-data.md says why.
 FOR_SMALL, FOR_BASE = 1_000_000, 5_000_000
 MOST_PASSES = 100  # over a small corpus: more only learn it by heart
 
-# Vaswani et al. (2017), but for the peak of the learning rate; a toolkit's own values over it.
+# As in Vaswani et al. (2017), without the peak learning rate; a toolkit's own values override it.
 _ADAM: Tables = {
     "warmup": 4000,
     "initial_lr": 0.0,
@@ -105,7 +105,7 @@ def _table_7(corpus: str) -> dict[str, Tables]:
 
 
 def _structural(variant: str, positions: str = "sinusoid", big: bool = False) -> Tables:
-    """THUMT's base or big Transformer; rel in the encoder alone, as all of the paper's."""
+    """THUMT's base or big Transformer; rel in the encoder alone, as in all models of the paper."""
     model: Tables = {"tied": "none", "positions": positions}
     if big:
         model |= {"d_model": 1024, "d_ff": 4096, "n_heads": 16, "dropout": 0.3}

@@ -14,7 +14,7 @@ from synmt_cli.core.run.presets import AUTO, PRESETS, SIZES
 from synmt_cli.core.variants import own_file
 from synmt_cli.errors import UsageError, quoted
 
-# Keys outside all sections, of --config files.
+# Keys of --config files that are outside all sections.
 CHOICES = {
     "variant": Option(str, "vanilla", "what the model is; names combine with +", Bounds()),
     "preset": Option(str, AUTO, "the settings to start from", Bounds()),
@@ -46,7 +46,7 @@ def every() -> list[Setting]:
 
 
 def named(name: str) -> list[Setting]:
-    """The settings of a section, of a variant such as `dep+rel`, or those of that name.
+    """The settings of a section, of a variant such as `dep+rel`, or those with this name.
 
     Raises UsageError.
     """
@@ -66,7 +66,7 @@ def named(name: str) -> list[Setting]:
 def of_preset(preset: str) -> list[Setting]:
     """The settings that a preset sets; base sets each of model and training to its default.
 
-    Raises UsageError for `auto`, which is one of others.
+    Raises UsageError for `auto`, which stands for one of the others.
     """
     if preset == AUTO:
         raise UsageError(f"auto is one of {', '.join(SIZES)}, by data and device; name one of them")

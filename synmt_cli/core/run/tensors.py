@@ -39,7 +39,7 @@ TYPES = {
     torch.bool: "BOOL",
 }
 _UNREADABLE = (SafetensorError, ValueError, KeyError, OverflowError, MemoryError, RuntimeError)
-# Raises where tensors, and the texts about them, are not the expected ones.
+# Raises an error unless tensors, and the texts about them, are the expected ones.
 Check = Callable[[Mapping[str, Tensor], Mapping[str, str]], None]
 
 
@@ -113,8 +113,8 @@ def read(
 def opened(path: Path, follow: bool = False) -> Iterator[Any]:
     """A safetensors file as the library opens it. Raises ReadError, and the library's errors.
 
-    It opens the descriptor of a regular file again: by its own name it would wait for a pipe,
-    follow a link, and refuse bytes that are not UTF-8.
+    The library opens the descriptor of a regular file: by the file's name it would wait for a
+    pipe, follow a link, and refuse bytes that are not UTF-8.
     """
     with regular_files.opened(path, follow) as file:
         name = Path(f"/proc/self/fd/{file.fileno()}")
@@ -130,9 +130,9 @@ def stated_step(path: Path) -> str | None:
 
 
 def refuse_other_step(path: Path, step: int) -> None:
-    """Raises ConfigError where the file is of another checkpoint than that of `step`.
+    """Raises ConfigError if the file belongs to the checkpoint of another step.
 
-    Of a file that cannot be read it says nothing: `read` does.
+    A file that cannot be read raises nothing here: `read` refuses it.
     """
     stated = stated_step(path)
     if stated not in (None, str(step)):

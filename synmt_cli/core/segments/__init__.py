@@ -1,1 +1,1 @@
-"""Segments: what one line of text is, as text, record or trees."""
+"""Segments: one line of text each, as text, record or trees."""

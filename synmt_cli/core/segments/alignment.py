@@ -109,7 +109,7 @@ def _record(sentences: Sequence[Sentence], id: str, src: str, tokens: Tokens) ->
 
 
 def tokens_of(sentences: Sequence[Sentence]) -> Tokens:
-    """The written tokens of a line: a multiword token for its words, and no empty node."""
+    """The written tokens of a line: multiword tokens in place of their words, no empty nodes."""
     if len(sentences) == 1 and len(sentences[0].rows) == len(sentences[0].words):
         return Tokens(sentences[0].rows, range(len(sentences[0].rows)))
     rows: list[list[str]] = []
@@ -131,7 +131,7 @@ def tokens_of(sentences: Sequence[Sentence]) -> Tokens:
 def text_of(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
     """The line: the texts of its sentences, with what was between them.
 
-    TokenRange may count from the line, as that of `synmt parse`, or from the document.
+    TokenRange may count from the start of the line, as in `synmt parse`, or of the document.
     """
     if len(sentences) == 1 and "text" in metadata:
         return metadata["text"]
@@ -186,7 +186,7 @@ def _aligned(src: str, forms: Sequence[str]) -> list[list[int]]:
 
 
 def _loosely_at(src: str, at: int, form: str) -> Span:
-    """Where `form` is, when only white space differs. Raises Mismatch."""
+    """The span of `form` if only white space differs. Raises Mismatch."""
     begin: int | None = None
     for character in form:
         if character.isspace():
@@ -201,7 +201,7 @@ def _loosely_at(src: str, at: int, form: str) -> Span:
 
 
 def _mismatch(rest: str, begin: int, form: str) -> str:
-    """Why `form` is not what `rest` begins with, from character `begin` of the text on."""
+    """Why `rest`, the text from character `begin` on, does not begin with `form`."""
     problem = f"token {quoted(form)} is not at character {begin + 1} of the text"
     for difference, same in _LOOKALIKES.items():
         of_text, of_token = (same(" ".join(text.split())) for text in (rest, form))
@@ -217,7 +217,7 @@ def _visible(text: str) -> str:
 
 
 CASE = "case"
-# What two spellings may differ in, and what both become without it.
+# Differences between two spellings, and functions that make both the same.
 _LOOKALIKES: dict[str, Callable[[str], str]] = {
     "Unicode composition (NFC, NFD)": partial(unicodedata.normalize, "NFC"),
     "invisible characters": _visible,
@@ -247,7 +247,7 @@ def _ranges(src: str, rows: Sequence[Sequence[str]]) -> list[list[int]] | None:
 def piece_words(
     offsets: Iterable[Span], spans: Sequence[Sequence[int]], first_words: Sequence[int]
 ) -> list[int]:
-    """The word of each piece: that of the token it overlaps most, the first of equals.
+    """The word of each piece: that of the token it overlaps most, or of the first in a tie.
 
     offsets: [begin, end) of each piece, begins rising. spans: [begin, end) of each token,
     rising. first_words: the word of each token. NONE for a piece that overlaps no token.

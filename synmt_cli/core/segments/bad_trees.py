@@ -22,7 +22,7 @@ OnBadTree = Literal["error", "failed"]
 
 
 def failed(part: Sentence, error: DataError) -> Sentence:
-    """The block of a line without a tree. part: what can be read of the one that is wrong."""
+    """The block of a line without a tree. part: what can be read of the wrong block."""
     values: dict[str, str | None] = {STATUS: FAILED, REASON: str(error)}
     if part.comment("text") is None:
         values = {"text": text_of([part], {}) if part.words else "", **values}
@@ -30,13 +30,16 @@ def failed(part: Sentence, error: DataError) -> Sentence:
     return commented(Sentence(part.comments, [row], [row], [0]), values)
 
 
-# What `conllu.read` takes as `instead`.
+# Values for the argument `instead` of `conllu.read`.
 INSTEAD: dict[OnBadTree, Instead | None] = {"error": None, "failed": failed}
 
 
 @dataclass
 class BadTrees:
-    """Makes failed segments of bad trees, as `instead`, and counts them. first: the first error."""
+    """Turns bad trees into failed segments, as an `instead`, and counts them.
+
+    first: the error of the first one.
+    """
 
     n: int = 0
     first: str = ""
@@ -48,7 +51,7 @@ class BadTrees:
         return failed(part, error)
 
     def warnings(self) -> Iterator[str]:
-        """The warnings of the end."""
+        """Yields the warnings to give at the end."""
         if self.n:
             yield f"{counted(self.n, 'sentence')} failed: not a tree"
             yield f"the first of them: {self.first}"
@@ -57,7 +60,7 @@ class BadTrees:
 def located(place: Place, reason: str) -> DataError:
     """The error of a segment that failed. place: where it begins.
 
-    A reason that names a line of the same file, as those of bad trees do, needs no other place.
+    A reason that names a line of the same file, as for bad trees, is not given another place.
 
     >>> str(located(("x", 1), "x:3: no tree")), str(located(("-", 1), "x:3: no tree"))
     ('x:3: no tree', '-:1: x:3: no tree')

@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from synmt_cli.errors import UsageError, quoted
 
-EDGES = (20, 30, 40, 50)  # of Xie et al. (2021), Figure 2
+EDGES = (20, 30, 40, 50)  # as in Xie et al. (2021), Figure 2
 
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Buckets with these edges, positive and rising; the usual ones are of lengths in words.
+    """Buckets with these edges, positive and rising; the default is for lengths in words.
 
     >>> Buckets((20, 30)).names
     ('0-19', '20-29', '30+')
@@ -49,7 +49,7 @@ class Buckets:
 
 @lru_cache(maxsize=16)
 def _names(buckets: Buckets) -> tuple[str, ...]:
-    """Made once, since they are asked for with each segment."""
+    """The names, made once, since they are asked for with each segment."""
     return tuple(buckets.name(low, high) for low, high in buckets.limits)
 
 

@@ -15,7 +15,7 @@ from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.record import EMPTY, FAILED, OK, SKIPPED, STATUSES
 
 LINE, STATUS, REASON = "synmt_line", "synmt_status", "synmt_reason"
-ROW = "1\t_\t_\tX\t_\t_\t0\troot\t_\t_"  # of a line without a tree
+ROW = "1\t_\t_\tX\t_\t_\t0\troot\t_\t_"  # stands for a line without a tree
 
 
 def status_of(sentence: Sentence) -> tuple[str, str | None]:
@@ -25,7 +25,7 @@ def status_of(sentence: Sentence) -> tuple[str, str | None]:
 
 
 def _metadata_with(key: str, sentence: Sentence) -> dict[str, str]:
-    """The comments of a block, none if `key` is nowhere in them, as nearly always."""
+    """The comments of a block, or none if `key` is not in them, which is nearly always so."""
     for comment in sentence.comments:
         if key in comment:
             return sentence.metadata()
@@ -33,7 +33,7 @@ def _metadata_with(key: str, sentence: Sentence) -> dict[str, str]:
 
 
 def recorded_status(sentence: Sentence) -> tuple[str, str | None]:
-    """The status and the reason of a record made of a block. One that is unknown is failed."""
+    """The status and the reason of a block's record. An unknown status becomes failed."""
     status, reason = status_of(sentence)
     if status in (OK, EMPTY):
         return status, None
@@ -61,7 +61,7 @@ def is_placeholder(sentence: Sentence) -> bool:
 
 
 def comment(key: str, value: str) -> str:
-    """The comment, without its LF. What a value must not hold is escaped, so that it is one line.
+    """The comment, without its LF. LF and NUL in the value are escaped, so that it is one line.
 
     >>> print(comment("sent_id", "7" + chr(10) + "# x"))
     # sent_id = 7\\n# x
@@ -105,8 +105,8 @@ class LineStarts:
     def begins(self, line: str | None, sent_id: str | None) -> bool:
         """Whether the next sentence, with these comments, begins a line.
 
-        A sentence without synmt_line is a line. sent_id `N.1` begins a line N even after a
-        line N, as where one file follows another.
+        A sentence without synmt_line is a line. sent_id `N.1` begins a line N even after another
+        line N, as when one file follows another.
         """
         begins = line is None or line != self.line or sent_id == f"{line}.1"
         self.line = line

@@ -14,12 +14,12 @@ _OF_LINE = dict.fromkeys(("sent_id", "text", comments.LINE))  # comments that a 
 
 
 def missing(path: str, line: str) -> str:
-    """What is wrong with a line that has no tree in a file, but needs one."""
+    """The message about a line that needs a tree in a file but has none there."""
     return f"no tree in {path} has this text: {quoted(line)}"
 
 
 class KnownFile(NamedTuple):
-    """A file of CoNLL-U with trees of lines, and what a bad tree in it is."""
+    """A file of CoNLL-U with trees of lines, and what to do about a bad tree in it."""
 
     path: str
     on_bad_tree: OnBadTree = "error"
@@ -31,9 +31,9 @@ NO_FILE = KnownFile("")
 class KnownTrees:
     """The blocks of a file of CoNLL-U, as text in memory. Raises DataError, ReadError.
 
-    A line of text is the comment `text`, or without one the words. The first of several blocks with
-    the same text counts; blocks that stand for lines without a tree do not, nor do bad
-    trees that `on_bad_tree` lets fail.
+    The line of a block is its comment `text`, or its words if it has none. The first of several
+    blocks with the same text counts; blocks that stand for lines without a tree do not, nor do
+    bad trees that `on_bad_tree` lets fail.
     """
 
     def __init__(self, path: str, on_bad_tree: OnBadTree = "error") -> None:

@@ -32,7 +32,7 @@ def jsonl(source: Source) -> Iterator[RecordSegment]:
 
 
 def trees(source: Source, on_bad_tree: OnBadTree = "error") -> Iterator[TreeSegment]:
-    """The lines that a source of CoNLL-U parses. Raises DataError, ReadError."""
+    """The lines of text whose trees are in a source of CoNLL-U. Raises DataError, ReadError."""
     return map(TreeSegment, comments.lines(conllu.read(source, instead=INSTEAD[on_bad_tree])))
 
 
@@ -50,7 +50,7 @@ def _of_kind(kind: str, source: Source, on_bad_tree: OnBadTree) -> Iterator[Segm
 def read(
     paths: Sequence[str], kind: str = "auto", on_bad_tree: OnBadTree = "error"
 ) -> Iterator[Segment]:
-    """The segments of files of one kind, or each of the kind that it shows (auto).
+    """The segments of files of one kind; with auto, the kind of each file is detected.
 
     Raises DataError, ReadError.
     """
@@ -60,7 +60,7 @@ def read(
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Files of one kind. begun: those that are open, the first ones. further: the others."""
+    """Files of one kind. begun: the first ones, which are open. further: the other ones."""
 
     kind: str
     begun: Sequence[Source]
@@ -79,7 +79,7 @@ class Stream:
 def opened(
     paths: Sequence[str], kind: str = "auto", on_bad_tree: OnBadTree = "error"
 ) -> Iterator[Stream]:
-    """Files of one kind, or of the kind that the first one that is not empty shows.
+    """Opens files of one kind; with auto, it is detected from the first one that is not empty.
 
     Raises DataError, ReadError.
     """
@@ -97,7 +97,7 @@ def opened(
 def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple[T, list[str]]]:
     """Each segment with its line of each source.
 
-    Raises DataError where a source has another number of lines, at the end of the shortest.
+    Raises DataError at the end of the shortest if a source has another number of lines.
     """
     columns = [segments, *map(reading.text_lines, sources)]
     names = [source.name for source in sources]
@@ -119,8 +119,8 @@ def rows(
 ) -> Iterator[tuple[Any, ...]]:
     """Yields the first items of all columns, then the second ones, and so on.
 
-    first, names: of the first column and of the others, for messages. Raises DataError where one
-    of them has another number of items than the first, at the end of the shortest.
+    first, names: the name of the first column and those of the others, for messages. Raises
+    DataError at the end of the shortest column if one has another number of items than the first.
     """
     iterators = [*map(iter, columns)]
     for n, row in enumerate(zip_longest(*iterators, fillvalue=_END)):

@@ -5,14 +5,15 @@ Each has
     place           the file, and the line where it begins
     text, target    the source line, and the target line where the stream itself has it
     status, reason  as in a record
-    heads           of each word, 0-based, -1 for a root; None or empty without a tree
+    heads           the head of each word, 0-based, -1 for a root; None or empty without a tree
     length          source words: of the tree, or without one, those between white space
-    n_pieces        of the source (0) or the target (1), transitions not counted; None without
+    n_pieces        pieces of the source (0) or the target (1), without transitions; None if none
+                    are given
     written         its bytes, as they were read
     marked          its bytes with further values, and with a target line of another file
 
 Whatever takes time is made on demand: the fields of a record; the text, status and heads of
-blocks, which are those of the record that `featurize` makes of them.
+blocks, which are the same as in the record that `featurize` makes of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,7 @@ def line(text: str) -> bytes:
 
 
 def ended(text: bytes) -> bytes:
-    """The same of bytes. One CR before LF would be dropped again, so such a line gets another."""
+    """The line that is read as these bytes. One CR at its end would be lost, so it gets another."""
     return text + (b"\r\n" if text.endswith(b"\r") else b"\n")
 
 
@@ -69,7 +70,7 @@ class TextSegment:
 
 
 class RecordSegment:
-    """A line of JSONL. Marked, it has the values as fields, the last ones unless they were there.
+    """A line of JSONL. Marked, it has the values as fields, which come last if they are new.
 
     Its properties raise DataError for a bad line.
     """
@@ -116,7 +117,7 @@ class RecordSegment:
         return n_words(self.text) if words is None else len(words)
 
     def n_pieces(self, side: int) -> int | None:
-        """The number of pieces or tgt_pieces; with transitions alone, of those that are pieces."""
+        """The number of pieces or tgt_pieces; with transitions alone, how many are pieces."""
         if (pieces := self.fields.get(("pieces", "tgt_pieces")[side])) is not None:
             return len(pieces)
         if side and (transitions := self.fields.get("transitions")) is not None:
@@ -166,7 +167,7 @@ class TreeSegment:
 
     @property
     def tree(self) -> Record:
-        """The record with the tree also of a line that was skipped, which `filter` marks so."""
+        """The record, with the tree even of a line that `filter` marked as skipped."""
         if self.status != SKIPPED or any(map(is_placeholder, self.sentences)):
             return self.record
         unmarked = dict.fromkeys((STATUS, REASON))
@@ -174,7 +175,7 @@ class TreeSegment:
 
     @property
     def length(self) -> int:
-        """Syntactic words; of a placeholder the words of its text."""
+        """The number of syntactic words; for a placeholder, of the words in its text."""
         return sum(
             n_words(one.comment("text") or "") if is_placeholder(one) else len(one.words)
             for one in self.sentences

@@ -1,4 +1,4 @@
-"""Files that segments are split over: their names from a template, and all of them or none."""
+"""Files that segments are split over: a template names them, and all appear or none."""
 
 import os
 import re
@@ -19,7 +19,7 @@ def filled(
     """A path for each value of {kind} and each side, from --out-template. Raises UsageError.
 
     template: with `{kind}`, and for several sides `{name}`, the last part of the side's path, or
-    `{side}`, its number from 1. sides: paths, "" for one that is several files; none where the
+    `{side}`, its number from 1. sides: paths, "" for a side of several files; no sides if the
     template knows only {kind}.
 
     >>> filled("{name}.{bucket}", "bucket", ["0-8", "9+"], ["x/train.de"])

@@ -1,4 +1,4 @@
-"""Whether a UDPipe model may be of another language than a text, which it parses all the same.
+"""Whether a UDPipe model may be for another language than a text, which it would parse anyway.
 
 A parser has embeddings of the words that it was trained with, so nearly all frequent words of its
 language are among them, whatever the text is about. Of the 50 most frequent words in 2,000
@@ -22,16 +22,17 @@ from synmt_cli.formats.record import OK
 from synmt_cli.io import regular_files
 
 FREQUENT = 50  # words that are looked at
-ENOUGH = 0.4  # of them, which a parser of their language knows
+ENOUGH = 0.4  # the share of them that a parser of their language knows
 FEWEST, SAMPLE = 500, 2_000  # running words; with fewer than the first, nothing is said
-SHOWN = 5  # words
+SHOWN = 5  # unknown words in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Familiarity:
-    """What a parser knows of a text. frequent: its most frequent words; unknown: some of these.
+    """How well a parser knows the words of a text. frequent: the text's most frequent words.
 
-    composed: how many it would know if the text were in Unicode's form NFC.
+    unknown: those that the parser does not know. composed: how many it would know if the text
+    were in Unicode's form NFC.
     """
 
     parser: str
@@ -41,11 +42,11 @@ class Familiarity:
 
     @property
     def is_enough(self) -> bool:
-        """Whether the parser may be of the language of the text."""
+        """Whether the parser may be for the language of the text."""
         return self._fits(len(self.frequent) - len(self.unknown))
 
     def problem(self) -> str | None:
-        """What speaks against the parser; None for nothing."""
+        """The message about a parser that does not fit the text; None if it fits."""
         if self.is_enough:
             return None
         n, unknown = len(self.frequent), ", ".join(self.unknown[:SHOWN])
@@ -60,10 +61,10 @@ class Familiarity:
 
 
 def familiarity(model: str, words: Iterable[str]) -> Familiarity | None:
-    """What a parser knows of a text with these running words.
+    """How well a parser knows a text with these running words.
 
-    None for few words, for a parser that reads no words, and where the file can be read no longer:
-    the model in use was read before.
+    None if there are few words, if the parser does not read words, or if its file can no longer be
+    read: the model in use was read earlier.
     """
     counts = Counter(word.lower() for word in words if any(map(str.isalpha, word)))
     if counts.total() < FEWEST:

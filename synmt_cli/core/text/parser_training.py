@@ -3,16 +3,16 @@
 The library's trainer is one long call that does not react to signals and can crash on odd
 options, so it runs in a child process, which can be killed. Its log comes line by line.
 
-It makes no random choice that is left open: the same data and options give the same model.
-This module prepares what it does not take:
+All its random choices are fixed: the same data and options give the same model. This module
+deals with what the trainer does not take:
 
 - more than 255 forms of one lemma, or a FORM, LEMMA or tag over 255 bytes, do not fit its
   dictionary (https://github.com/ufal/udpipe/issues/53). Such a lemma becomes `_`, a sentence
   with such a word is left out; both are counted;
-- its reader gives an empty sentence for a space in a tag or a label, or a lone CR, with which the
-  trainer crashes, and never ends for a CR in a comment. Such sentences are left out. Comments,
-  empty nodes, DEPS, and columns of a multiword token other than FORM and MISC, of which it learns
-  nothing, may hold what they like;
+- its reader gives an empty sentence for a space in a tag or a label, or a lone CR, at which the
+  trainer crashes. Such sentences are left out. The reader never ends for a CR in a comment, which
+  becomes a space. Otherwise comments, empty nodes, DEPS, and columns of a multiword token other
+  than FORM and MISC may hold anything, since the trainer learns nothing from them;
 - it ignores options that it does not know. `merged` refuses them.
 """
 
@@ -148,8 +148,8 @@ def _named(text: str, part: str) -> dict[str, str]:
 class Treebank:
     """CoNLL-U blocks to train on or to measure with, and counts of what was changed.
 
-    left_out: the number of sentences left out, by reason. n_lemmas: of lemmas that became `_`.
-    n_crossing: of sentences whose trees are not projective.
+    left_out: the number of sentences left out, by reason. n_lemmas: how many lemmas became `_`.
+    n_crossing: how many sentences have trees that are not projective.
     """
 
     blocks: list[bytes] = field(default_factory=list)
@@ -185,7 +185,7 @@ def treebank(sentences: Iterable[Sentence]) -> Treebank:
 
 
 def _learnt(sentence: Sentence) -> Sentence:
-    """The sentence with the rows and columns of which the trainer learns, or that it needs."""
+    """The sentence with the rows and columns that the trainer learns from or needs."""
     rows = [row for row in sentence.rows if "." not in row[ID]]
     for row in rows:
         row[DEPS] = "_"
@@ -275,12 +275,12 @@ def _train(
     log: int,
     parent_ends: Iterable[Connection | BinaryIO],
 ) -> None:
-    """The life of the child: sends a Trained, or the library's complaint."""
+    """Runs as the child: sends a Trained, or the library's complaint."""
     import ufal.udpipe as binding
 
-    for end in parent_ends:  # while they are open, nothing tells that the parent is gone
+    for end in parent_ends:  # while they are open, the parent's end is not noticed
         end.close()
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # without a parent its next line ends it
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # without a parent the next log line ends it
     os.dup2(log, 2)  # the library writes there
     os.close(log)
     error = binding.ProcessingError()

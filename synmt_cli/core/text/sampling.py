@@ -2,7 +2,7 @@
 
 BPE-dropout (Provilkov et al. 2020) merges neighbours in the order of the model's scores, but
 leaves each merge out with chance alpha when its turn comes. A unigram model (Kudo 2018) gives a
-segmentation x of a text the probability P(x), the product of its pieces'; one is drawn with
+segmentation x of a text the probability P(x), the product of its pieces'; x is drawn with
 
     P(x)^alpha / sum over x' of P(x')^alpha
 
@@ -25,16 +25,16 @@ from random import Random
 
 from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
 
-UNKNOWN = 10.0  # how much less than the least score an unknown character has
+UNKNOWN = 10.0  # an unknown character has the least score minus this
 Draw = Callable[[], float]  # uniform in [0, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How pieces are drawn. nbest: of how many segmentations of a unigram model; 0 is all.
+    """How pieces are drawn. nbest: from how many segmentations of a unigram model; 0 is all.
 
-    alpha: of BPE, the chance of each merge to be left out, 0 to 1; of a unigram model, the
-    exponent of probabilities, at least 0: 0 draws uniformly, a large one the best segmentation.
+    alpha: for BPE, the chance that a merge is left out, 0 to 1; for a unigram model, the exponent
+    of probabilities, at least 0: 0 draws uniformly, a large one the best segmentation.
     """
 
     alpha: float
@@ -58,7 +58,7 @@ class Sampler:
         self._segment = self._merged if bpe else self._walked
 
     def pieces(self, text: str, number: int) -> list[str]:
-        """The pieces of a text. number: what its draws depend on besides the seed."""
+        """The pieces of a text. number: the draws depend on it and on the seed."""
         draw = Random(f"synmt vocab encode {self._sampling.seed} {number}").random
         if self._sampling.nbest:
             return self._vocabulary.without_symbols(self._one_of_best(text, draw))
@@ -150,7 +150,7 @@ def _choice(logs: list[float], draw: Draw) -> int:
 
 
 def _alternatives(texts: Iterable[str]) -> re.Pattern[str] | None:
-    """What finds these texts, the longest where several begin; None if there are none."""
+    """A pattern for these texts, the longest where several begin; None if there are none."""
     ordered = sorted(texts, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, ordered))) if ordered else None
 

@@ -1,7 +1,7 @@
 """Whether text is written without spaces between words, as Chinese, Japanese and Thai are.
 
 White space parts such text into clauses or whole lines. Lengths in words then say nothing, nor do
-metrics on words. It is told by a sample of lines: most of its letters are of a script that has no
+metrics on words. A sample of lines shows it: most of their letters are of a script that has no
 spaces, and runs of them between white space are longer than words. So text that was split into
 words before is not taken for it, nor is a list of words.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from synmt_cli.core.text.tokenizers import BY_SPACES
 
-LINES, BEGINNING = 1000, 200  # of a sample; characters of a line that are looked at
+LINES, BEGINNING = 1000, 200  # lines of a sample; characters that are looked at in each
 FEWEST = 20  # letters, below which nothing can be told
 MOST_KANA = 0.1  # of the letters of Chinese: some stand in names; Japanese has half or more
 
@@ -24,7 +24,7 @@ _IDEOGRAPHS = "Han characters"
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """A way to write without spaces. name: of its letters. tokenize: what suits its BLEU.
+    """A way to write without spaces. name: its letters. tokenize: the tokenizer for its BLEU.
 
     is_dense: whether a character stands for about three letters of an alphabet.
     """
@@ -34,7 +34,7 @@ class Writing:
     is_dense: bool = False
 
     def advice(self, tokenize: str, option: str) -> str:
-        """What a tokenizer makes of it, and what to do. option: what names another one."""
+        """What tokenizer `tokenize` gets wrong, and what to do. option: names another tokenizer."""
         return (
             f"{self.name} without spaces, whose clauses tokenizer {tokenize} takes for words; "
             f"use {option}{self.tokenize}"
@@ -43,8 +43,8 @@ class Writing:
 
 CHINESE = Writing(_IDEOGRAPHS, "zh", is_dense=True)
 JAPANESE = Writing("kana", "char", is_dense=True)
-# name: its letters, with their signs; the mean length of runs from which they are no words. Words
-# have 1.7 Han characters, and of the others 4 to 6 letters and signs (PUD treebanks).
+# name: its letters, with their signs; the mean length from which runs of them are not words. Words
+# have 1.7 Han characters, or 4 to 6 letters and signs of the other scripts (PUD treebanks).
 _SCRIPTS = {
     _IDEOGRAPHS: (re.compile(f"[{_HAN}{_KANA}]"), 3),
     "Thai letters": (re.compile(r"[\u0e01-\u0e3a\u0e40-\u0e4e]"), 8),
@@ -83,9 +83,9 @@ def unspaced(lines: Iterable[str]) -> Writing | None:
 
 
 def misread(lines: Iterable[str], tokenize: str) -> Writing | None:
-    """How lines are written, where a tokenizer takes their clauses for words; else None.
+    """How lines are written, if a tokenizer takes their clauses for words; else None.
 
-    lines: all of them; some are looked at.
+    lines: all lines of the text, of which a sample is looked at.
     """
     if tokenize not in BY_SPACES:
         return None
@@ -112,7 +112,7 @@ class Sample:
         self._n += 1
 
     def unspaced(self) -> Writing | None:
-        """How they are written without spaces."""
+        """How the lines are written without spaces; None where words have spaces between them."""
         return unspaced(self.lines)
 
 

@@ -1,4 +1,4 @@
-"""sacreBLEU's tokenizers, which part text into the words of BLEU."""
+"""sacreBLEU's tokenizers, which split text into the words of BLEU."""
 
 from __future__ import annotations
 

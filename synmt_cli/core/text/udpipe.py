@@ -10,7 +10,7 @@ Where the library handles odd lines badly, this module steps in:
 - it splits a line at CR, and takes U+2028 and its like for letters. It is given a space
   instead of each of them, one character for one, so that its offsets stay right;
 - it drops empty lines. They become a record of one word `_` with status `empty`;
-- its parser takes time quadratic in the sentence with a beam, usually of 5 (42 s for 8,000
+- with a beam, usually of 5, its parser takes time quadratic in the sentence (42 s for 8,000
   words). Sentences over LONG words are searched greedily, in linear time (0.1 s).
 """
 
@@ -39,8 +39,8 @@ LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
 MAX_WORDS = 50_000  # in a sentence; a word takes about 22 kB of memory
 MAX_CHARACTERS = 1_000_000  # in a line
 TRIAL = 60  # seconds of processor time
-SAMPLE = "It is 12.5 \u00e9t\u00e9, isn't it?"  # that a trial parses
-N_COPIES = 3  # of what a model unpacks to: the memory that loading it takes at most
+SAMPLE = "It is 12.5 \u00e9t\u00e9, isn't it?"  # parsed in a trial
+N_COPIES = 3  # loading a model takes at most so many times its unpacked size in memory
 
 # White space that would end the line or become part of a word. NBSP and its like do not.
 _SPACES = dict.fromkeys([*range(0x0A, 0x0E), *range(0x1C, 0x20), 0x85, 0x2028, 0x2029], " ")
@@ -54,8 +54,8 @@ _ROOT = re.compile(r"^[0-9]+(?:\t[^\t\n]*){5}\t0\t", re.MULTILINE)
 class Parsed:
     """One record: its CoNLL-U in one or more blocks, its status, and the reason unless it is ok.
 
-    `formats.conllu.encoded` makes its bytes. is_known: its tree was there before. known_failure:
-    what was wrong with the tree that was there before.
+    `formats.conllu.encoded` makes its bytes. is_known: its tree was known, not parsed.
+    known_failure: what was wrong with its known tree.
     """
 
     conllu: str
@@ -230,9 +230,9 @@ def load(path: str, tried: bool = False, lemmas: bool = True) -> Any:
     """The binding's model. Raises Unavailable for a file that is missing or not a model.
 
     The library ends the process at some damaged files and where memory is short, so both are
-    looked at first. tried: whether another process loads and uses the model before this one,
-    which finds what was packed by somebody to end a process, and doubles the time. lemmas: False
-    leaves out the lemmatizer of a model whose trees do not need it.
+    checked first. tried: whether another process loads and uses the model before this one, which
+    finds files that someone made to end a process, and doubles the time. lemmas: False leaves out
+    the lemmatizer of a model whose trees do not need it.
     """
     import ufal.udpipe as binding
 
@@ -279,7 +279,7 @@ def _is_survived(path: str) -> bool:
 
 
 def _try(path: str) -> None:
-    """The whole life of that process."""
+    """Runs as the process of `_is_survived`: loads and uses the model, then exits."""
     resource.setrlimit(resource.RLIMIT_CPU, (TRIAL, TRIAL))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the library's last words

@@ -91,8 +91,8 @@ class Vocabulary:
             return pieces, list(zip([0, *ends[:-1]], ends, strict=True))
         mapping = self._processor.encode_as_offset_mapping(text)
         offsets = mapping["offsets"]
-        # Of the pieces of one character, its bytes or what it is normalized to, the library gives
-        # the character to the last alone.
+        # If one character becomes several pieces, its bytes or what it is normalized to, the
+        # library gives the character to the last of them alone.
         for i in range(len(offsets) - 2, -1, -1):
             if offsets[i][0] == offsets[i][1] and mapping["pieces"][i] != SPACE:
                 offsets[i] = offsets[i + 1]
@@ -102,9 +102,10 @@ class Vocabulary:
         return pieces, offsets
 
     def _places(self, text: str, piece: str, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        """Where the parts of a piece of the library are; the characters of a look-alike share it.
+        """The places of the parts of a piece of the library, which is at `place`.
 
-        Unknown words are where they are in the text, or share the place if they cannot be told.
+        Unknown words have their own places in the text, or share `place` if they cannot be told
+        apart. The characters of a symbol's look-alike share one place.
         """
         parts, (begin, end) = self._apart([piece]), place
         known = [place] * len(parts)
@@ -117,9 +118,9 @@ class Vocabulary:
             yield from [own] * len(self.without_symbols([part]))
 
     def _apart(self, pieces: list[str]) -> list[str]:
-        """The pieces, of a vocabulary of words with each unknown word for itself.
+        """The pieces, in a vocabulary of words with each unknown word as a piece of its own.
 
-        The library makes one piece of unknown neighbours.
+        The library makes one piece of neighbouring unknown words.
         """
         if self.making.type != "word":
             return pieces
@@ -139,7 +140,7 @@ class Vocabulary:
         return self.without_symbols(self._apart(self._inner_processor.encode(text, out_type=str)))
 
     def without_symbols(self, pieces: list[str]) -> list[str]:
-        """The pieces, those with the name of a symbol as their characters."""
+        """The pieces, with those that have a symbol's name replaced by their characters."""
         symbols = self._symbols
         if symbols.isdisjoint(pieces):
             return pieces
@@ -178,7 +179,7 @@ class Vocabulary:
         return self._ids.keys() >= set(pieces)
 
     def unknown(self, text: str) -> list[str]:
-        """The pieces of characters that have none: their bytes, or with no bytes the text."""
+        """The pieces for characters without one: their bytes, or the text if bytes have none."""
         if not self.making.byte_fallback:
             return [text]
         return [f"<0x{byte:02X}>" for byte in text.encode()]
@@ -231,7 +232,10 @@ class Vocabulary:
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
-        """All control pieces but single characters, as other tools have: text has those. By id."""
+        """The control pieces by id, without the single characters that some tools add.
+
+        Text has those, too.
+        """
         ids = list(range(EOS + 1, self.size))
         is_control = self._processor.is_control(ids)
         names = zip(self.names(ids), is_control, strict=True)
@@ -271,8 +275,8 @@ def read(path: str) -> bytes:
 def with_special_ids(model: bytes, name: str) -> bytes:
     """The same sentencepiece model with our special ids; the same bytes if it has them.
 
-    name: of its file. Raises Unavailable for bytes that are no model, and ConfigError for one whose
-    pieces end with spaces, since ours begin with them.
+    name: its file. Raises Unavailable for bytes that are not a model, and ConfigError for a model
+    whose pieces end with spaces, since ours begin with them.
     """
     ids = _special_ids(_loaded(model, name))
     try:
@@ -315,7 +319,7 @@ def _processor(model: bytes, name: str) -> Any:
 def _loaded(model: bytes, name: str) -> Any:
     try:
         processor = sentencepiece().SentencePieceProcessor(model_proto=model)
-        processor.id_to_piece(list(range(processor.get_piece_size())))  # whether they are text
+        processor.id_to_piece(list(range(processor.get_piece_size())))  # fails unless they are text
     except (RuntimeError, ValueError):  # UnicodeDecodeError is one
         processor = None
     if processor is None or not processor.get_piece_size():

@@ -18,8 +18,8 @@ LONGEST = 2**30  # bytes; sentencepiece would silently leave out lines over 4192
 UNKNOWN = "\u2585"  # what sentencepiece puts for unknown characters; it leaves out lines with it
 SPECIAL = ("<unk>", "<pad>", "<s>", "</s>")
 Type = Literal["bpe", "unigram", "word"]
-# Ids for so many lines or more, of both languages together: small vocabularies where each piece
-# would be seen seldom (Gowda and May 2020).
+# Ids by the least number of lines, of both languages together: vocabularies are small where each
+# piece of a large one would seldom be seen (Gowda and May 2020).
 SIZES = {0: 500, 1_000: 1000, 4_000: 2000, 20_000: 4000, 50_000: 8000, 2_000_000: 32_000}
 Normalization = Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"]
 
@@ -28,8 +28,8 @@ Normalization = Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"
 class VocabularySettings:
     """What to learn.
 
-    size: the number of ids, the four special ones and all symbols included; None chooses by the
-    number of lines, and within what the text allows. user_symbols: strings of the text that are
+    size: the number of ids, the four special ones and all symbols included; None chooses one by
+    the number of lines, within what the text allows. user_symbols: strings of the text that are
     never split, wherever they stand. symbols: pieces that no text becomes (vocabulary.py); where
     the text to learn from has their names, it is cut.
     character_coverage: the share of characters that get a piece; the rarest are left out.
@@ -135,7 +135,7 @@ def _explained(message: str, size: int, where: str) -> Exception:
             "(or a lower character coverage)"
         )
         return _Unfit(message, int(least[1]))
-    if "(vocab_size) >= (0)" in message:  # of words
+    if "(vocab_size) >= (0)" in message:  # in a vocabulary of words
         return UsageError(f"size {size} is too small: symbols and bytes alone need more")
     if taken := re.search(r"INTERNAL: (.*) is already defined", message):
         return UsageError(f"{quoted(taken[1])} cannot be a symbol: it is a piece already")

@@ -19,12 +19,12 @@ def of_epoch(corpus: Corpus, settings: Training, epoch: int) -> Iterator[Array]:
 
 
 def passes(corpus: Corpus, settings: Training, batches: Sequence[Array]) -> Sequence[Array]:
-    """The rows of each pass that these batches make: one each, unless micro_tokens joins them."""
+    """The rows of each pass: one pass per batch, unless micro_tokens cuts all pairs anew."""
     return cut(corpus, settings, np.concatenate(batches)) if settings.micro_tokens else batches
 
 
 def cut(corpus: Corpus, settings: Training, rows: Array) -> list[Array]:
-    """Passes of any pairs, those of similar length together, the shortest first."""
+    """Cuts any pairs into passes, those of similar length together, the shortest first."""
     lengths = corpus.longer_sides_of(rows)
     order = np.argsort(lengths, kind="stable")
     limit = settings.micro_tokens or settings.batch_tokens

@@ -27,10 +27,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """What training does now. nll: mean since the last report, in nats per target token.
+    """The present state of training. nll: mean since the last report, in nats per target token.
 
-    On a GPU it is that of the last report, and not a number before there was one. doing: "" in
-    updates.
+    On a GPU it is as of the last report, and NaN before there is one. doing: "" in updates.
     """
 
     step: int
@@ -42,9 +41,9 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class TokenFigures:
-    """Some target tokens of dev, given those before them. nll: nats per token, or per sentence.
+    """Figures of some target tokens of dev, given the tokens before them. nll: nats per token.
 
-    accuracy: percent that are guessed right.
+    nll_per_sentence: nats per sentence. accuracy: percent that are guessed right.
     """
 
     tokens: int
@@ -55,7 +54,7 @@ class TokenFigures:
 
     @classmethod
     def of(cls, n_tokens: int, nll: float, n_right: int, n_sentences: int) -> TokenFigures:
-        """nll: the sum. At least one sentence; a kind of which there are no tokens has zeros."""
+        """nll: the sum. n_sentences: at least 1. Without tokens, nll and accuracy are 0."""
         n = max(n_tokens, 1)
         perplexity = math.exp(min(nll / n, 700))
         return cls(n_tokens, nll / n, perplexity, nll / n_sentences, 100 * n_right / n)
@@ -65,8 +64,8 @@ class TokenFigures:
 class Validated:
     """A validation. nll: nats per token. metric: as in Training. value: larger is better.
 
-    all, words, arcs: of all tokens, and where targets are trees of the two kinds; `<+>` and the
-    end are words. closed: how many greedy translations ended before their tree was one, where
+    all, words, arcs: of all tokens and, where targets are trees, of both kinds; `<+>` and the end
+    count as words. closed: how many greedy translations ended before their tree was whole, where
     BLEU is the metric.
     """
 

@@ -92,7 +92,7 @@ def _from_prefixes(
     projected = model.decoder.keys_values(ordered)
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in projected]
     smoothed = nll = torch.zeros((), device=target_out.device)
-    # As much memory as a batch takes that is read once.
+    # Passes may take as much memory as a batch that is read only once.
     n_cells = max(cells_of(target_out.device, model.size.d_model), target_out.numel())
     for one in packed_passes(lengths, target_out.size(1), drawn, n_cells):
         here = one.to(order.device)

@@ -1,4 +1,4 @@
-"""What the hooks of a modifier may give (core/model/modifier.py), checked at each call."""
+"""Checks, at each call, what the hooks of a modifier return (core/model/modifier.py)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Places = Iterable[tuple[Modifier, Shape, Tensor | None]]
 
 @contextmanager
 def watched(places: Places) -> Iterator[None]:
-    """Hooks that are checked while this lasts.
+    """Inside, the hooks of these modifiers are checked.
 
     places: each modifier with the shape and the padding, (B, T), of what its stack reads.
     """
@@ -51,7 +51,7 @@ def overrides(modifier: Modifier, hook: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Hook:
-    """A hook of a modifier. shape, pad: of `watched`."""
+    """A hook of a modifier. shape, pad: as in `watched`."""
 
     modifier: Modifier
     name: str
@@ -85,7 +85,7 @@ def _prepared(hook: _Hook, side: Side) -> Any:
 
 
 class _Features(dict[str, Tensor]):
-    """Features that say which of them was not asked for."""
+    """Features that refuse to be read by a hook whose modifier does not name them."""
 
     hook: _Hook
 
@@ -117,7 +117,7 @@ def _of_shape(result: Any, shape: Sequence[int], *, dtype: str = "numbers") -> s
 
 
 def _as_given(hook: _Hook, result: Any, *given: Any) -> str:
-    """The last argument, changed."""
+    """What is wrong with a result that should be like the last argument, or ""."""
     was = given[-1]
     if isinstance(result, Tensor) and result.shape != was.shape:
         return f"numbers of shape {tuple(was.shape)}, not {tuple(result.shape)}"

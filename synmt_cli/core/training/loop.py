@@ -39,13 +39,13 @@ from synmt_cli.core.training.validation import Abandoned, Measured, Validation
 from synmt_cli.errors import ConfigError, DataError, SynmtError
 
 # A GPU is not waited for between two reports: the losses of updates stay on it, and are read
-# where something is reported, validated or saved. That one is not a number is found there.
+# where something is reported, validated or saved. Only there is one found that is not a number.
 REPORT_EVERY = 50  # updates; fixed, so that the reports of a resumed run are the same
 LIMITS = ("max_steps", "max_epochs")  # ends after which a run can go on, with a higher limit
 
 
 class _Deadline(signals.Request):
-    """Asks for an end once a time of perf_counter has come. n_asked: how often it was looked at."""
+    """Asks for an end once perf_counter reaches a time. n_asked: how often it was checked."""
 
     def __init__(self, end: float) -> None:
         self._end, self.n_asked = end, 0
@@ -80,7 +80,7 @@ class Trainer:
     def __post_init__(self) -> None:
         kind = Shards if self.settings.shard and self.ranks.size > 1 else Share
         self.share = kind(self.model, self.ranks, self.device)
-        self._has_pairs = False  # of sentences in any line, as far as that matters
+        self._has_pairs = False  # whether any line has two sentences, if layers are compiled
         if self.settings.compile:
             compiled.compile_layers(self.model, self.device)
             sentence = self.train.features.get("sentence")
@@ -123,7 +123,7 @@ class Trainer:
         self._saved = self.state.step, self.state.finished
         if self._scale is not None and self.state.scale:
             self._scale = LossScale(self.device, self.state.scale, self.state.scale_age)
-        # Limits and patience may be others now.
+        # Limits and patience may have changed.
         self.state.finished = "patience" if self._is_out_of_patience() else ""
         self.state.random = self.ranks.own(self.state.random)
         if not self.state.random:  # saved by another number of processes
@@ -133,7 +133,8 @@ class Trainer:
     def _refuse_to_replace_model(self) -> None:
         """Raises ConfigError if there is a model that training from the beginning would replace.
 
-        One of the first step that saves may be of a run that was killed before its checkpoint.
+        A model of the first step that saves is allowed: the run may have been killed before it
+        wrote the checkpoint.
         """
         settings = self.settings
         first = min(settings.save_every, settings.max_steps)
@@ -156,9 +157,9 @@ class Trainer:
         return ArcLoss(is_arc, weight, smoothing, self.model.output_bias)
 
     def _draw_anew(self) -> None:
-        """Seeds dropout; each of several processes has its own, and so has a step that resumes.
+        """Seeds dropout, differently in each of several processes and at each step that resumes.
 
-        One process that begins goes on with the generator that has drawn its weights.
+        A single process that begins goes on with the generator that drew its weights.
         """
         if self.ranks.size > 1 or self.state.step:
             seed = self.settings.seed, self.state.step, self.ranks.rank
@@ -166,11 +167,11 @@ class Trainer:
         self.state.random = checkpoint.random_states(self.device)
 
     def seconds_of_update(self, budget: float, most: int) -> float:
-        """The mean time of `most` updates of all lengths after a first. The model changes.
+        """The mean time of up to `most` updates of all lengths, after a first. Changes the model.
 
-        budget: seconds after which no further batch begins, nor an update that would end later. Of
-        an update that takes longer, the time is that of its batches so far, times their number.
-        Nothing is saved.
+        budget: seconds after which no further batch begins, nor an update that would end later.
+        The time of an update that takes longer is estimated from its batches so far. Nothing is
+        saved.
         """
         self.model.train()
         begin, times = time.perf_counter(), [0.0]
@@ -190,12 +191,12 @@ class Trainer:
         return sum(measured) / len(measured)
 
     def _wait(self) -> None:
-        """Returns when the device has done what it was given."""
+        """Waits until the device has done all its work."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
     def events(self, request: signals.Request, time_limit: float | None) -> Iterator[Event]:
-        """Trains until it is over, `request` asks for an end, or time_limit seconds passed."""
+        """Trains until it is over, `request` asks for an end, or time_limit seconds have passed."""
         deadline = time.monotonic() + time_limit if time_limit else math.inf
         checkpoint.restore_random(self.state.random, self.device)
         self.model.train()
@@ -203,7 +204,7 @@ class Trainer:
             yield from self._go_on(updates, request, deadline)
 
     def _updates_since(self, epoch: int, batch: int) -> Generator[Update]:
-        """The updates from there on, made and brought to the device ahead."""
+        """The updates from this batch on, prepared and sent to the device ahead of time."""
         return prefetch(map(self._transfer.send, self.updates.since(epoch, batch)))
 
     def _go_on(
@@ -372,7 +373,7 @@ class Trainer:
         first = self.state.step - len(norms) + 1
         for step, norm in enumerate(norms, first):
             self._refuse_infinite("the norm of the gradient", norm, step)
-            self.state.gradient_norm += norm  # one by one, whenever they are read
+            self.state.gradient_norm += norm  # one by one, so reading times do not matter
         self._norms = []
 
     def _refuse_infinite(self, what: str, value: float, step: int) -> None:
@@ -392,7 +393,7 @@ class Trainer:
     def _restore_model(self, request: signals.Request) -> Iterator[Event]:
         """Writes a lost model again: the best weights if they are kept, else the newest ones.
 
-        Raises Abandoned where an end was asked for before those were validated.
+        Raises Abandoned if an end was asked for before the newest ones were validated.
         """
         state = self.state
         saved = self._saved is not None and (self.dev is None or state.best_value is not None)
@@ -460,10 +461,11 @@ class Trainer:
         return 0 < self.settings.patience <= self.state.stale
 
     def _validate(self, regular: bool, request: signals.Request) -> Validated:
-        """regular: counts toward early stopping, unless it is the best or the least perplexed.
+        """Measures the model on dev, and saves its weights if they are the best.
 
-        BLEU next to 0 is chance for thousands of updates, while perplexity falls. The extra one
-        at the end of a training does not count.
+        regular: whether it counts toward early stopping, unless it is the best by the metric or by
+        perplexity: BLEU near 0 is chance for thousands of updates, while perplexity falls. The
+        extra one at the end of a training does not count.
         """
         state, settings = self.state, self.settings
         with self.share.gathered(), compiled.paused(settings.compile):
@@ -478,7 +480,7 @@ class Trainer:
                 f"the loss on dev is {nll} at step {state.step}; lower training.lr or raise "
                 "training.warmup; saved checkpoints are whole"
             )
-        state.validated, self._saved = state.step, None  # what is saved knows nothing of it
+        state.validated, self._saved = state.step, None  # no checkpoint knows of it yet
         best, is_least = self._is_best(value, nll), nll < self._least_nll()
         if best:
             self._save_best()
@@ -502,19 +504,19 @@ class Trainer:
         )
 
     def _is_best(self, value: float, nll: float) -> bool:
-        """Whether a validation is better than all before it; of equal ones, the less perplexed."""
+        """Whether a validation is better than all before; with equal values, by perplexity."""
         best_value, best_nll = self.state.best_value, self.state.best_nll
         if best_value is None or value != best_value:
             return best_value is None or value > best_value
         return best_nll is not None and nll < best_nll
 
     def _least_nll(self) -> float:
-        """Of all validations; of early versions the best one's, if that is known."""
+        """The least nll of all validations; after an early version, the best one's, if known."""
         known = (self.state.least_nll, self.state.best_nll)
         return next((nll for nll in known if nll is not None), math.inf)
 
     def _measured(self, request: signals.Request) -> Measured | None:
-        """In the first process the figures on dev, None if it was abandoned."""
+        """The figures on dev, in the first process; None elsewhere, or if it was abandoned."""
         if self.dev is None or not self.ranks.is_first:
             return None
         target = self.vocabularies.target
@@ -532,7 +534,7 @@ class Trainer:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """For writing. Where that fails since the folder is another's now, that is the error."""
+        """Guards a write: if it fails because the folder is another's now, says so instead."""
         self.guard()
         try:
             yield

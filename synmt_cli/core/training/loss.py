@@ -27,17 +27,17 @@ GPU_BLOCK = 2**26  # a GPU has no such cache, and each block costs it a dozen la
 
 
 class Losses(NamedTuple):
-    """Sums over tokens. smoothed: to be trained on. nll: as `judged` has it, without a gradient."""
+    """Sums over tokens. smoothed: the loss to train on. nll: as in `judged`, without a gradient."""
 
     smoothed: Tensor
     nll: Tensor
 
 
 class ArcLoss(NamedTuple):
-    """What differs where a target is an arc.
+    """How the loss of a target differs where it is an arc.
 
-    is_arc: (V,) bool, the ids that are. bias: (V,), added to the logits whose nats are counted, as
-    `Transformer.correct_for` makes it.
+    is_arc: (V,) bool, which ids are arcs. bias: (V,), added to the logits whose nats are counted,
+    as `Transformer.correct_for` makes it.
     """
 
     is_arc: Tensor
@@ -52,7 +52,7 @@ class ArcLoss(NamedTuple):
         return weight, torch.where(is_arc, self.smoothing, smoothing)
 
     def correction(self, p: Tensor, target: Tensor) -> Tensor | float:
-        """p: (N, V), without the bias; target: (N, 1) ids -> what it adds to their nats, (N, 1)."""
+        """p: (N, V), without the bias; target: (N, 1) ids -> nats that the bias adds, (N, 1)."""
         if self.bias is None:
             return 0.0
         with torch.autocast(p.device.type, enabled=False):
@@ -70,8 +70,8 @@ def cross_entropy(
 ) -> Losses:
     """states: (N, D); output: (V, D), the projection; target: (N,) ids -> sums over N.
 
-    rows: (N,), which of more states these are, each at most once. arcs: None where targets have
-    none, or they count as all others.
+    rows: (N,), which of the states count, if there are more, each at most once. arcs: None where
+    targets have no arcs, or arcs count like other tokens.
     """
     return Losses(*_CrossEntropy.apply(states, output, target, smoothing, rows, arcs))
 
@@ -84,9 +84,9 @@ def judged(
     rows: Tensor | None = None,
     bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """As `cross_entropy` -> nats of each token, (N,), and whether it is the likeliest, (N,).
+    """Like `cross_entropy` -> nats of each token, (N,), and whether it is the likeliest, (N,).
 
-    bias: (V,), added to the logits, which are those of `Transformer.logits`: in single precision.
+    bias: (V,), added to the logits, which are in single precision, as in `Transformer.logits`.
     """
     x = (states if rows is None else states.index_select(0, rows)).to(output.dtype)
     nll, is_right = [x.new_zeros(0, dtype=torch.float32)], [target.new_zeros(0, dtype=torch.bool)]
@@ -100,7 +100,7 @@ def judged(
 
 
 def _factors(states: Tensor, output: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Those of the logits, as autocast wants them: (N, D) and (V, D)."""
+    """States and output in autocast's precision, whose product gives logits: (N, D) and (V, D)."""
     device, dtype = states.device.type, states.dtype
     if torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
@@ -122,7 +122,7 @@ def _blocks(n: int, size: int) -> Iterator[slice]:
 
 @functools.cache
 def _made(number: float, device: torch.device) -> Tensor:
-    """The number as a tensor, made once, and on the device: a copy to it would be waited for."""
+    """The number as a tensor, made once, on the device: the host would wait for a copy to it."""
     with torch.inference_mode(False):
         return torch.full((), number, dtype=torch.float32, device=device)
 

@@ -3,7 +3,7 @@
 The new model has its weights, vocabulary, sizes and variant, to which other variants may be added.
 The optimizer, the order of the data and the schedule are the new training's own. The labels of the
 pretrained model come first, in their order, so each row of a table keeps its label. A label that it
-does not know gets a row of its own: a copy of the row that the model reads for it, that of `nsubj`
+does not know gets a new row: a copy of the row that the model reads for it, such as that of `nsubj`
 for `nsubj:outer`, or a random one where it knows neither. Parameters of added variants are random.
 
 config.toml records which model it was. A run that has a checkpoint no longer needs that model.
@@ -35,7 +35,7 @@ from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.io.digests import size_and_sha256
 from synmt_cli.io.json_files import as_text
 
-# Of [model], what holds for training alone and so may be another than the model's.
+# Settings of [model] that matter only in training, and so may differ from the model's.
 RATES = ("model.dropout", "model.attention_dropout", "model.activation_dropout")
 PLAIN = "vanilla"
 SHOWN = 5  # labels
@@ -46,7 +46,7 @@ class Pretrained:
     """A trained model.
 
     run: its run directory; for a training that has begun and does not name it again, that of the
-    training itself. config: of the run. labels: of the model. record: what config.toml says of it.
+    training itself. config: of the run. labels: of the model. record: its table in config.toml.
     weights: the file; None where a training that has begun does not name it again.
     """
 
@@ -57,9 +57,10 @@ class Pretrained:
     weights: Path | None
 
     def choice(self, choice: Choice) -> Choice:
-        """The choice over the model's own variant and sizes. Raises ConfigError for another one.
+        """The choice on top of the model's own variant and sizes.
 
-        The preset is that of the model unless the user chose one.
+        The preset is that of the model unless the user chose one. Raises ConfigError for a variant
+        that is not the model's and does not add to it.
         """
         named = [one.text_of("variant") for one in choice.layers if "variant" in one.tables]
         of_preset = PRESETS.get(choice.preset, {}).get("variant", "")
@@ -82,7 +83,7 @@ class Pretrained:
             )
 
     def refuse_another(self, config: Config) -> None:
-        """Raises ConfigError where settings ask for another model than this one."""
+        """Raises ConfigError where settings ask for a model other than this one."""
         if self.weights is None:  # the run itself says what may not change
             return
         own, wanted = flatten(self.config.architecture()), flatten(config.architecture())
@@ -94,7 +95,7 @@ class Pretrained:
                 )
 
     def vocabularies(self, fingerprint: str | None) -> Vocabularies:
-        """The model's. Raises ConfigError if another one is asked for; None asks for none."""
+        """The model's vocabularies. Raises ConfigError for another fingerprint; None fits."""
         own = self.run.vocabularies()
         if fingerprint not in (None, own.fingerprint):
             raise ConfigError(
@@ -106,7 +107,7 @@ class Pretrained:
     def begin(
         self, model: Transformer, vocabularies: Vocabularies, labels: Labels, ranks: Ranks
     ) -> None:
-        """Gives a new model these weights; what they do not have stays as it was drawn.
+        """Gives a new model these weights; parameters that they lack stay as they were drawn.
 
         labels: of the model. Every process calls it. Raises ReadError, DataError for damaged
         weights, ConfigError for those of another model.
@@ -146,7 +147,7 @@ class Pretrained:
             return build(self.config, vocabularies, len(self.labels))
 
     def _with_new_rows(self, old: Tensor, fresh: Tensor, labels: Labels) -> Tensor:
-        """Rows of labels, (1 + those of the model, D) -> (1 + all, D), if these are such rows."""
+        """Adds rows for new labels, (1 + old, D) -> (1 + all, D); other tables stay as they are."""
         if fresh.shape[1:] != old.shape[1:] or len(fresh) - len(old) != len(self._new(labels)):
             return old
         values = torch.cat((old, fresh[len(old) :]))
@@ -161,7 +162,7 @@ class Pretrained:
         return labels.names[len(self.labels) :]
 
     def told(self, model: Transformer, vocabularies: Vocabularies, labels: Labels) -> Iterator[str]:
-        """What a new model begins with, for people."""
+        """Yields lines that tell the user what a new model begins with."""
         yield f"begins with the weights of {self.record['run']} ({self.record['checkpoint']})"
         outline = self._outline(vocabularies)
         n_parameters, n_own = _size(model), _size(outline)
@@ -178,7 +179,7 @@ def find(name: str, checkpoint: str, run: Run | None) -> Pretrained | None:
     """The model that a training begins with, or began with. Raises SynmtError.
 
     name: of its run, or "". checkpoint: `best`, `last` or `step-N`. run: of the training, new or
-    begun. One that has begun remembers its model, which may be gone since.
+    begun. A training that has begun remembers its model, which may since have been removed.
     """
     known = _remembered(run) if run is not None else None
     is_gone = known and known.record["run"] == as_text(name) and not os.path.lexists(name)

@@ -4,7 +4,7 @@
 def inverse_square_root(step: int, peak: float, warmup: int, initial: float = 1e-7) -> float:
     """Linear from `initial` to `peak` over `warmup` updates, then peak * sqrt(warmup / step).
 
-    step: the update about to be made, from 1. A warmup of 0 is one of 1. Vaswani et al. (2017),
+    step: the update about to be made, from 1. A warmup of 0 counts as 1. Vaswani et al. (2017),
     eq. 3, with the peak given instead of derived from d_model, as in fairseq.
 
     >>> inverse_square_root(4000, 0.002, 1000)

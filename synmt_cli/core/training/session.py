@@ -117,8 +117,8 @@ class Session:
     def settled(self, choice: Choice, run: Run | None = None) -> tuple["Session", list[str]]:
         """This session with the settings that hold once data and run are known, and why.
 
-        The preset that `auto` is goes by the data, but a run keeps what it began with, and what
-        an earlier version of synmt began it with where nothing else is asked for.
+        The data decide which preset `auto` is, but a run keeps the one that it began with. It also
+        keeps settings that an earlier version of synmt began it with, unless others are asked for.
         """
         stored = _begun(run)
         told = []
@@ -153,8 +153,8 @@ class Session:
 
         The first process writes or checks the run. Raises Stopped on `request`.
 
-        is_trial: nothing is written, and run may be None, for a new one. Trainer.why says why its
-        precision was taken.
+        is_trial: nothing is written, and run may be None, for a new one. Trainer.why gives the
+        reason for the precision.
         """
         torch.manual_seed(self.config.training.seed)
         labels = self.train.encoding.labels
@@ -186,7 +186,7 @@ class Session:
     def _precision(
         self, model: Transformer, run: Run | None, ranks: Ranks, request: signals.Request | None
     ) -> tuple[Precision, str]:
-        """The precision of the run, and why, where it is for `auto` to say."""
+        """The precision of the run, and why `auto` chose it, or ""."""
         settings = self.config.training
         if settings.precision != "auto":
             return settings.precision, ""
@@ -213,7 +213,7 @@ class Session:
 
 
 def _kept(now: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[str]:
-    """Says which settings a run keeps that it began with; now: those that it would have today."""
+    """Says which settings a run keeps from when it began. now: those that it would get today."""
     if changed := [f"{key} = {kept[key]}" for key in now if now[key] != kept[key]]:
         yield f"as this run began: {', '.join(changed)}"
 
@@ -229,12 +229,12 @@ def open_session(
 ) -> Session:
     """Reads everything that training needs. Raises SynmtError, and Stopped on `request`.
 
-    run: whose cache has the training records as numbers, for the next start and for the other
+    run: its cache has the training records as numbers, for the next start and for the other
     processes; None: they are kept in memory. watch: called with the number of records just read.
     """
     _refuse_unusable(inputs)
     if inputs.dev and config.training.metric == "bleu":
-        tokenizers.bleu(config.training.tokenize)  # what it lacks is said now, not after an hour
+        tokenizers.bleu(config.training.tokenize)  # raises now and not after an hour
     chosen = own_device(device)
     vocabularies = _vocabularies(inputs, run)
     targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
@@ -270,8 +270,8 @@ def open_session(
 
 
 def _refuse_unusable(inputs: Inputs) -> None:
-    """Raises UsageError for records from a pipe, ReadError, DataError for a dev set or a parser
-    that is none.
+    """Raises UsageError for records from a pipe, and ReadError or DataError for a dev set or a
+    parser that is not one.
     """
     for path in (*inputs.train, inputs.dev):
         if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
@@ -302,7 +302,7 @@ def _cached(
     paths: Sequence[str],
     ranks: Ranks,
 ) -> tuple[Corpus, list[str]]:
-    """The corpus in the cache, and the digests of its files; the first process makes a lost one."""
+    """The cached corpus and the digests of its files; the first process makes it if it is lost."""
     wanted = cache.made_of(reader, paths)
     found = None
     if ranks.is_first:
@@ -323,7 +323,7 @@ def _cached(
 
 
 def _heard(chunks: Iterator[Chunk], ranks: Ranks) -> Iterator[Chunk]:
-    """The same chunks. The other processes, which wait for their end, hear that there are more."""
+    """Yields the chunks, and tells the other processes, which wait for the end, that more come."""
     last = time.monotonic()
     for chunk in chunks:
         if time.monotonic() - last > STILL_READING:
@@ -337,7 +337,7 @@ def _refuse_to_replace_cache(
 ) -> None:
     """Raises ConfigError where a run could not resume with what this reader makes of these files.
 
-    It would be refused later in any case (run_folder.establish), but without the cache that it has.
+    It would be refused later anyway (run_folder.establish), but would have lost its cache by then.
     """
     if (begun := run_folder.begun_with(run)) is not None:
         options = {name: dict(own) for name, own in config.options.items() if own}
@@ -357,7 +357,7 @@ def _begun(run: Run | None) -> dict[str, Any]:
 
 
 def _part(tables: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
-    """What tables have of the keys that others have."""
+    """The part of tables whose keys `like` has, too."""
     return {
         key: _part(tables[key], value) if isinstance(value, Mapping) else tables[key]
         for key, value in like.items()
@@ -366,14 +366,14 @@ def _part(tables: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first_record(paths: Sequence[str]) -> records.Record | None:
-    """Raises ReadError, DataError."""
+    """The first record, None if there is none. Raises ReadError, DataError."""
     with contextlib.closing(lines_of(paths)) as lines:
         first = next(lines, None)
     return first and records.from_bytes(first.lines[0], first.name)
 
 
 def _vocabularies(inputs: Inputs, run: Run | None) -> Vocabularies:
-    """Those that are named, else those of the records' pieces, of which a begun run has copies."""
+    """The named vocabularies, else those of the records' pieces; a begun run has copies of them."""
     if not inputs.spm:
         if inputs.spm_target:
             raise UsageError("--tgt-spm needs --spm")

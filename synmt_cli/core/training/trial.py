@@ -1,8 +1,9 @@
-"""A trial of one's own variants on five lines, before hours are spent on their training.
+"""A trial of the user's own variants on five lines, before hours are spent on their training.
 
-Each hook (core/model/modifier.py) has to give what its base class promises. A model has to be the
-same when it is built again with the same parameters, in any batch, and in a search that reads one
-token at a time; its decoder may not see what comes later. Decoders that write trees are not tried.
+Each hook (core/model/modifier.py) has to return what its base class promises. A model has to
+compute the same when it is built again with the same parameters, in any batch, and in a search
+that reads one token at a time; its decoder may not see what comes later. Decoders that write trees
+are not tried.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ SENTENCES = {2: [0, 3]}  # the first words of the sentences of a line that has s
 LABELS = ("root", "nsubj", "obj")
 N_PIECES = EOS + 1 + 2 * max(map(len, HEADS))  # in the vocabulary, the special ones counted
 N_TARGET = 20  # tokens of each target
-CLOSE = 1e-3  # of states, which are near 1, in single precision
-MOVED = 0.02  # by how much each parameter is, since many begin at zero, where others have no say
+CLOSE = 1e-3  # the tolerance for states, which are near 1, in single precision
+MOVED = 0.02  # how far parameters are moved: many begin at zero, where others have no effect
 
 
 def of(config: Config) -> list[str]:
-    """What is doubtful about the user's own variants of a run; nothing for those of synmt.
+    """Returns doubts about the user's own variants of a run; none about those of synmt.
 
-    Raises ConfigError for a hook that gives what attention cannot use, and for what makes a model
-    another one in translation than in training. What a hook itself raises goes on as it is.
+    Raises ConfigError for a hook that returns what attention cannot use, and for anything that
+    makes a model differ between training and translation. Errors of a hook itself are passed on.
     """
     plan = variants.plan(config.variant)
     own = [variant.name for variant in plan.variants if variant.own]
@@ -95,7 +96,7 @@ class _Tried:
 
 
 def _built(config: Config, seed: int) -> Transformer:
-    """A model whose modifiers' parameters are away from where they begin."""
+    """A model whose modifiers' parameters are moved from their initial values."""
     plan = variants.plan(config.variant)
     torch.manual_seed(seed)
     encoder, decoder = building.modifiers(config, len(LABELS))
@@ -113,7 +114,7 @@ def _built(config: Config, seed: int) -> Transformer:
 def _sources(model: Transformer, *rows: int, training: bool = True) -> Side:
     """The lines of these rows, each with EOS; every third word has two pieces.
 
-    training: whether features are there that only a loss reads.
+    training: whether to include features that only a loss reads.
     """
     needs = dict.fromkeys(
         name
@@ -136,7 +137,7 @@ def _sources(model: Transformer, *rows: int, training: bool = True) -> Side:
 
 
 def _targets(n_tokens: int = N_TARGET) -> Tensor:
-    """The beginnings of targets, (B, n_tokens), each of another piece; they begin with BOS."""
+    """The beginnings of targets, (B, n_tokens), each with other pieces; they begin with BOS."""
     row, place = torch.arange(len(HEADS))[:, None], torch.arange(n_tokens)
     ids = EOS + 1 + (7 * row + 3 * place + row * place) % (N_PIECES - EOS - 1)
     return ids.masked_fill(place == 0, BOS)
@@ -150,7 +151,7 @@ def _refuse_unfit(tried: _Tried) -> None:
 
 
 def _watched_pass(model: Transformer, tried: _Tried) -> Tensor:
-    """One training pass in which hooks are checked: a sum on which all parts have a say."""
+    """Makes one training pass in which hooks are checked; returns a sum that all parts affect."""
     sources, before = _sources(model), _kept(tried)
     names = [name for name, _ in model.named_parameters()]
     with watched(_places(model, tried, sources)):
@@ -168,7 +169,7 @@ def _watched_pass(model: Transformer, tried: _Tried) -> Tensor:
 
 
 def _kept(tried: _Tried) -> dict[str, Tensor]:
-    """Numbers and tensors that modules have, parameters apart."""
+    """The numbers and tensors that modules have, except for parameters."""
     return {
         f"{type(module).__name__}.{key}": torch.as_tensor(value).clone()
         for modifier in tried.modifiers
@@ -212,12 +213,12 @@ def _inside(value: object) -> Iterable[object]:
 
 
 def _is_lost(value: object) -> bool:
-    """Whether something learns, if it were registered."""
+    """Whether something would learn if it were registered."""
     return isinstance(value, nn.Module) or (isinstance(value, Tensor) and value.requires_grad)
 
 
 def _meant(modifier: Modifier) -> str:
-    """A hint at the hook that one of its methods may have been meant to be."""
+    """A hint at the hook that one of its methods may have been meant to be, or ""."""
     for method in vars(type(modifier)):
         if near := difflib.get_close_matches(method, PROMISES, 1):
             return f"; did you mean {near[0]} by {method}?"
@@ -241,7 +242,7 @@ def _fixed(modifiers: Sequence[Modifier], outcome: Tensor) -> Iterator[str]:
 
 
 def _states(model: Transformer, sources: Side, targets: Tensor) -> list[Tensor]:
-    """What encoder and decoder make of sources and of the beginnings of targets."""
+    """The states of encoder and decoder for sources and the beginnings of targets."""
     memory = model.encode(sources)
     return [memory.states, model.decode(Side(targets), memory)[0]]
 
@@ -262,7 +263,7 @@ def _refuse_random(model: Transformer, tried: _Tried) -> None:
 
 
 def _refuse_lacking(model: Transformer, tried: _Tried) -> None:
-    """Where translation would need what only a loss reads."""
+    """Refuses variants that read `learns` for more than a loss: translation lacks these."""
     sources = _sources(model, training=False)
     with watched(_places(model, tried, sources)):
         memory = model.encode(sources)
@@ -271,7 +272,7 @@ def _refuse_lacking(model: Transformer, tried: _Tried) -> None:
 
 
 def _refuse_unstored(model: Transformer, tried: _Tried, again: Transformer) -> None:
-    """again: built with another seed."""
+    """Refuses a variant that runs would not store in full. again: built with another seed."""
     for mine, other in zip(model.parameters(), again.parameters(), strict=True):
         other.copy_(mine)
     sources, targets = _sources(model), _targets()
@@ -280,7 +281,7 @@ def _refuse_unstored(model: Transformer, tried: _Tried, again: Transformer) -> N
 
 
 def _refuse_company(model: Transformer, tried: _Tried) -> None:
-    """Where a sentence is another one alone, or at another place in its batch."""
+    """Refuses states of a sentence that change when it is alone, or elsewhere in its batch."""
     targets, whole_batch = _targets(), _sources(model)
     encoded, decoded = _states(model, whole_batch, targets)
     backwards = _sources(model, *reversed(range(len(HEADS))))
@@ -306,7 +307,7 @@ def _refuse_foresight(model: Transformer, tried: _Tried) -> None:
 
 
 def _refuse_other_search(model: Transformer, tried: _Tried) -> None:
-    """Where a search, whose only query is the last token of a prefix, finds other scores."""
+    """Refuses other scores in search, where the only query is the last token of a prefix."""
     sources, places = _sources(model), range(len(HEADS))
     n_sources, width = len(places), whole(sources.ids.size(1))
     scorer = CachedScorer(model)

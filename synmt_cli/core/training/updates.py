@@ -51,10 +51,11 @@ class Updates:
             epoch, batch = epoch + 1, 0
 
     def over_lengths(self) -> Iterator[Update]:
-        """Yields the updates of the first epoch again and again, the first few of all lengths.
+        """Yields the updates of the first epoch again and again, ordered so as to sample lengths.
 
-        Begins with one of medium length, then those at the quartiles, then at the octiles. So
-        their mean time is near that of all, even for decoders whose time grows with the square.
+        Begins with one of medium length, then those at the quartiles, then at the octiles. So the
+        mean time of the first few is near that of all, even for decoders whose time grows with the
+        square of the length.
         """
         updates = list(self._groups(of_epoch(self.corpus, self.settings, 0)))
         lengths = [self._mean_length(rows) for rows in updates]
@@ -99,7 +100,7 @@ def halving(n: int) -> Iterator[int]:
 def shared_out(
     batches: Sequence[Array], n: int, cut: Callable[[Array], list[Array]]
 ) -> list[list[Array]]:
-    """For each of n processes the pairs of each of its passes; every pair is in one.
+    """For each of n processes, the pairs of each of its passes; every pair is in one pass.
 
     Whole batches are dealt out as long as there is one for each process. The pairs of those that
     are left are dealt out one by one, and `cut` makes passes of what a process gets of them.

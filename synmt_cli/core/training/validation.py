@@ -26,10 +26,10 @@ from synmt_cli.core.training.loss import judged
 
 
 def room_on(device: torch.device) -> Room:
-    """What is translated at a time. A GPU starts as many kernels for few sentences as for many.
+    """How much is translated at a time. A GPU starts as many kernels for few sentences as for many.
 
-    Of long sources fewer, or memory would have no bound: 32,768 tokens take 0.8 GB in the layers
-    of a base model, and what is translated of them as much again.
+    Fewer long sources fit, or memory would have no bound: 32,768 tokens take 0.8 GB in the layers
+    of a base model, and their translations as much again.
     """
     return Room(64 if device.type == "cpu" else 512, 2**15)
 
@@ -92,8 +92,8 @@ class Validation:
         dev, model = self.dev, self.model
         grammar = model.grammar
         is_arc = None if grammar is None else moved(torch.from_numpy(grammar.is_arc), self.device)
-        # Of all tokens and of arcs: how many, their nats, and how many are guessed right. They
-        # stay on the device, which is asked once, at the end.
+        # For all tokens and for arcs: how many, their nats, and how many are guessed right. The
+        # sums stay on the device, which is asked once, at the end.
         sums = torch.zeros(2, 3, dtype=devices.widest(self.device), device=self.device)
         batches = cut(dev, self.settings, np.arange(len(dev)))
         for rows in self._unless_asked(batches, "validating"):
@@ -121,7 +121,7 @@ class Validation:
 
     def _bleu(self) -> tuple[float, int]:
         """sacreBLEU (cased) of greedy translations of the raw lines, and how many of them
-        ended before their tree was one.
+        ended before their tree was whole.
         """
         metric = tokenizers.bleu(self.settings.tokenize)
         n_closed = 0

@@ -1,9 +1,9 @@
-"""Transitions back to words, trees and text: the inverse of linearizer.py.
+"""Turns transitions back into words, trees and text: the inverse of linearizer.py.
 
 A broken sequence can be repaired to the nearest tree: no piece is touched, and as few arcs as
-possible are left out or put in. An arc that finds fewer than two words is left out, and each
-word but one that remains in the end needs one more arc. As with unmatched brackets, their number
-is the same whatever else is done about them. Arcs are put in at the end, as RIGHT-ARC:dep: a
+possible are left out or put in. An arc that finds fewer than two words is left out, and all words
+that remain in the end need one more arc, except one. As with unmatched brackets, the number
+of these repairs is the same whatever else is done. Arcs are put in at the end, as RIGHT-ARC:dep: a
 word without a head depends on the one before it that has none either.
 """
 
@@ -22,7 +22,7 @@ _BAD = ("\t", "\n", "\0")  # cannot be in a form or label of CoNLL-U
 
 
 class Broken(Exception):
-    """Why a sequence does not make a tree. The number of a token counts from 1."""
+    """A sequence does not make a tree; the message says why. Its tokens are numbered from 1."""
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class _Builder:
             self.add(number, move, half.label or "")
 
     def _settle(self) -> None:
-        """Gives a direction whose label did not come the unknown label."""
+        """If a direction is still without its label, gives it the label UNSPECIFIED."""
         if self._direction is not None:
             number, move = self._direction
             self._direction = None

@@ -1,7 +1,7 @@
 """Tokens as moves: what each token of a sequence, and of a target vocabulary, does.
 
-Moves are those of trees/arc_standard.py. A vocabulary has them if `linearize --format symbols` gave
-its symbols. An arc is one token, or a direction and a label.
+Moves are those of trees/arc_standard.py. A vocabulary has tokens for them if its symbols come from
+`linearize --format symbols`. An arc is one token, or a direction and a label.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def move_of(token: str) -> Move:
 
 @dataclass(frozen=True)
 class Grammar:
-    """moves: (V,), the Move of each id, OTHER for special ids and symbols of other tools.
+    """The moves of a vocabulary's tokens.
 
+    moves: (V,), the Move of each id, OTHER for special ids and symbols of other tools.
     labels: (V,), the number of the label of each arc, from 1; NO_LABEL for everything else.
     names: the labels, the first of them number 1. split: whether direction and label are two
     tokens.
@@ -63,7 +64,7 @@ class Grammar:
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> Grammar:
         """The moves of a vocabulary's tokens. Raises ConfigError if none of them is an arc."""
-        import numpy as np  # not for delinearize, which needs moves of tokens alone
+        import numpy as np  # here, because delinearize does not need it
 
         moves = np.full(vocabulary.size, OTHER, np.int64)
         labels = np.full(vocabulary.size, NO_LABEL, np.int64)

@@ -25,7 +25,7 @@ from synmt_cli.formats.conllu import FORM, Sentence
 from synmt_cli.formats.record import FAILED, OK
 from synmt_cli.formats.transitions import GLUE, LEFT, RIGHT, arc_tokens, escape, is_symbol
 
-LONGEST_LIFTED = 1_000  # words of a tree that is made projective: that takes longer than linear
+LONGEST_LIFTED = 1_000  # words of a tree to make projective, which takes more than linear time
 N_CACHED = 2**16  # words whose pieces are remembered
 NOT_PROJECTIVE = "the tree is not projective"
 OnNonprojective = Literal["drop", "keep", "error"]
@@ -51,17 +51,17 @@ class _Words(NamedTuple):
 
 
 class _NoSequence(Exception):
-    """Why a line has no transitions."""
+    """A line has no transitions; the message says why."""
 
 
 @dataclass
 class Linearizer:
     """Makes transitions of trees.
 
-    vocabulary: of the pieces; None if tokens are words. on_nonprojective: such a tree has no
-    transitions, those of the tree made projective, or is an error. split: direction and label
-    are two tokens. glue: mark the words that no space stands before. multiword: a multiword
-    token is its words, or one word that depends as the highest of them does.
+    vocabulary: of the pieces; None if tokens are words. on_nonprojective: whether such a tree has
+    no transitions, has those of the tree made projective, or is an error. split: whether direction
+    and label are two tokens. glue: whether to mark words that have no space before them. multiword:
+    whether a multiword token is its words, or one word that depends as the highest of them does.
     """
 
     vocabulary: Vocabulary | None = None
@@ -102,7 +102,7 @@ class Linearizer:
         return Linearized(self._tokens(words, moves, glued), n_lifted=n_lifted)
 
     def _lifted(self, heads: list[int], sentence: Sentence) -> tuple[list[int], int]:
-        """`projective` of a tree that is not. Raises _NoSequence, DataError."""
+        """`projective` applied to a tree that is not projective. Raises _NoSequence, DataError."""
         if self.on_nonprojective == "error":
             raise DataError(sentence.source, sentence.line, NOT_PROJECTIVE)
         if self.on_nonprojective == "drop":
@@ -132,13 +132,13 @@ class Linearizer:
         if " " in form or SPACE in form:  # sentencepiece writes both alike, or drops them
             raise _NoSequence(f"word {quoted(form)} has a space or ▁, which in pieces begin words")
         pieces = self.vocabulary.inner_pieces(form) if glued else self.vocabulary.pieces(form)
-        # One mark that begins the word, before all else; none if the word is glued.
+        # A single mark, at the beginning of the word; none if the word is glued.
         before, mark, rest = "".join(pieces).rpartition(SPACE)
         if before or bool(mark) == glued or not rest:
             raise _NoSequence(f"the vocabulary makes no pieces of the word {quoted(form)}")
         for piece in pieces:
-            # Where the vocabulary has no such symbol, a piece may have the name of one: then
-            # its characters are the tokens.
+            # A piece may look like a symbol that the vocabulary does not have: then its
+            # characters are the tokens.
             tokens += piece if is_symbol(piece) else [piece]
         return tuple(tokens)
 

@@ -43,7 +43,7 @@ class Move(IntEnum):
 
 ARCS = (Move.LEFT, Move.RIGHT)
 PIECES = (Move.BEGIN, Move.CONTINUE, Move.SPACE)
-OPENING = (Move.GLUE, Move.SPACE)  # a word whose first character is still to come
+OPENING = (Move.GLUE, Move.SPACE)  # they open a word whose first character is still to come
 # How many words a move needs on the stack.
 _N_WORDS = {Move.BEGIN: 0, Move.SPACE: 0, Move.GLUE: 1, Move.LEFT: 2, Move.RIGHT: 2}
 
@@ -143,7 +143,7 @@ class Configuration(NamedTuple):
         return self._with_piece(move, grows=move == Move.CONTINUE)
 
     def after_any(self, move: Move) -> Configuration:
-        """The configuration after any move of `open_to(move)`, illegal moves passed over.
+        """The configuration after any move; illegal moves are passed over. Call on `open_to(move)`.
 
         Pieces are never passed over: one that cannot continue a word begins one, and any piece
         after a GLUE or a SPACE belongs to the word that they open.

@@ -9,7 +9,7 @@ where n says how often a word of its kind could have been a wrong head of this l
 it was one, and b the same weight over all labels. A kind is what the candidate is and where it
 stands: its UPOS, its direction and distance in classes of DISTANCES, and whether it is the head of
 the right head, another dependent of it, below the word, or none of these. Another label is drawn
-from those that the parser gave to words of this label, apart for right and for wrong heads.
+from those that the parser gave to words of this label, separately for right and for wrong heads.
 
 A root error exchanges two heads: the old root depends on the new one. So only the old root draws
 it, and a word that the parser made the root does not count among the errors of its label.
@@ -57,7 +57,7 @@ class Tree:
         self._tag = np.array([number[tag] for tag in upos], np.int64)
 
     def codes(self, word: int) -> Indices:
-        """What each word would be as a wrong head of a word, (n,): `kind` says which kind it is."""
+        """The code of each word as a wrong head of `word`, (n,): `kind` says what it stands for."""
         distance = np.arange(len(self.heads)) - word
         size = np.searchsorted(DISTANCES, np.abs(distance), side="right")
         signed = np.where(distance > 0, size, -size) + len(DISTANCES)
@@ -81,11 +81,11 @@ class Tree:
 
 @dataclass(slots=True)
 class Confusions:
-    """What a parser confuses: counts, to which `learn` adds a sentence.
+    """The confusions of a parser, as counts; `learn` adds those of a sentence.
 
-    words: by gold label. wrong: those with a wrong head, the new root left out. chosen,
-    possible: wrong heads, and words that could have been, by label (ALL for all) and kind.
-    labels: predicted labels by gold label and whether the head is right.
+    words: of each gold label. wrong: of these, those with a wrong head, the new root left out.
+    chosen, possible: wrong heads, and words that could have been wrong heads, by label (ALL for
+    all) and kind. labels: predicted labels by gold label and whether the head is right.
     """
 
     words: Counter[str] = field(default_factory=Counter)
@@ -131,10 +131,11 @@ class Confusions:
         return self.wrong_labels / max(1, self.words.total())
 
     def other_heads(self, tree: Tree, share: float, projective: bool, draw: Draw) -> list[int]:
-        """A tree in which about `share` of the words have another head, the likeliest to be wrong.
+        """A tree in which about `share` of the words have other heads, errors like the parser's.
 
-        Chances are the parser's, all multiplied by one factor, and at most 1. projective: a
-        projective tree stays projective. A word that has no other head then stays.
+        The chance of a word is the parser's for its label, times one factor for all words, and at
+        most 1. projective: a projective tree stays projective. A word that has no other head then
+        stays.
         """
         factor = share / self.head_share if self.head_share else 0.0
         keeps = projective and is_projective(tree.heads)
@@ -173,10 +174,11 @@ class Confusions:
     def other_labels(
         self, tree: Tree, heads: Sequence[int], shares: tuple[float, float], draw: Draw
     ) -> list[str]:
-        """Labels of which about a share are others. heads: those that the words have now.
+        """The labels, about a share of them changed. heads: those that the words have now.
 
-        shares: of other heads, with which labels are wrong more often, and of other labels. The
-        root is `root`; the old root gets another label even if that share is 0.
+        shares: of words with other heads, which have wrong labels more often, and of labels to
+        change. The root is labelled `root`; the old root gets another label even if none
+        is to change.
         """
         wrong, right = self._label_chance(False), self._label_chance(True)
         expected = shares[0] * wrong + (1 - shares[0]) * right
@@ -235,8 +237,8 @@ def _candidates(
 def _upwards(heads: Sequence[int], word: int) -> list[int]:
     """A word and all above it.
 
-    Those above the first and the last word are the possible roots that keep a tree projective:
-    the old root takes everything else, which must not have what is below the new one inside.
+    The words above the first word and above the last can be the root of a projective tree: the
+    old root keeps everything else, and what is below the new root must not lie inside it.
     """
     path = []
     while word != ROOT:

@@ -1,4 +1,4 @@
-"""What the papers compute from a tree, for every piece of the source.
+"""The features that the papers compute from a tree, for every piece of the source.
 
 Pieces inherit from their word. A piece that belongs to no word stands for itself: it is its own
 parent, has depth 0, no label and no path. So does every piece where there is no tree. A word
@@ -63,7 +63,7 @@ class Feature:
 
 def _inherited(tree: PieceTree, of_words: Iterable[Value], none: Value) -> list[Value]:
     """The value of each piece's word; `none` for a piece without a word."""
-    values = [*of_words, none]  # so that NONE finds it
+    values = [*of_words, none]  # `none` last, where the index NONE, -1, finds it
     return [values[word] for word in tree.piece_word]
 
 
@@ -120,7 +120,7 @@ def parent_first(tree: PieceTree) -> list[int]:
 
 
 def _at_parents(tree: PieceTree, of_word: Sequence[float]) -> list[float]:
-    """The value of the parent of each piece's word; its own position for a piece without one."""
+    """The value of the parent of each piece's word; for a piece without a word, its position."""
     parents = [word if head == ROOT else head for word, head in enumerate(tree.heads)]
     of_parent = [of_word[parent] for parent in parents]
     return [

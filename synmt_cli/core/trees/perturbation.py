@@ -31,7 +31,7 @@ def other_heads(heads: Sequence[int], share: float, draw: Draw) -> list[int]:
     """A tree in which each word has another head with chance `share`.
 
     A tree of one word stays as it is. Takes n log n steps, times a factor that is e on average
-    for trees as sentences have them.
+    for trees like those of sentences.
     """
     if len(heads) < 2:
         return list(heads)
@@ -40,7 +40,7 @@ def other_heads(heads: Sequence[int], share: float, draw: Draw) -> list[int]:
 
 
 def reattached(heads: Sequence[int], chosen: set[int], draw: Draw) -> list[int]:
-    """A tree in which the words of `chosen` alone have another head, all equally likely.
+    """A tree in which only the words of `chosen` have another head, all such trees equally likely.
 
     There must be one: the module's docstring says for which sets there is none.
     """
@@ -48,9 +48,9 @@ def reattached(heads: Sequence[int], chosen: set[int], draw: Draw) -> list[int]:
     tops = [ROOT] * len(heads)  # of the trees that remain when `chosen` lose their heads
     for word in from_roots(heads):
         tops[word] = word if word in chosen or word == root else tops[heads[word]]
-    # The word at which the top tree gets its last dependent. It is in the old root's tree if that
-    # is to stay on top, else in any other tree: the word drawn says in which, so that a tree is
-    # as likely to be on top as it has words.
+    # The words at which the top tree may get its last dependent. They are in the old root's tree if
+    # that is to stay on top, else in the other trees: the word drawn says which of these is on top,
+    # so that the chance of a tree is proportional to its number of words.
     stays = root not in chosen
     anchors = [word for word, top in enumerate(tops) if (top == root) == stays]
     while True:  # rarely more than a few times: a word gets its old head with chance 1 / n
@@ -129,7 +129,7 @@ def other_projective_heads(heads: Sequence[int], share: float, draw: Draw) -> li
 
 
 def move(heads: list[int], dependents: Sequence[list[int]], word: int, head: int) -> None:
-    """Gives a word another head; that of the root becomes the root. dependents: of each word."""
+    """Gives a word another head, which becomes the root if the word was it. dependents: of each."""
     if heads[word] == ROOT:
         _remove(dependents[heads[head]], head)
         heads[head] = ROOT
@@ -144,7 +144,7 @@ def _remove(dependents: list[int], word: int) -> None:
 
 
 def projective_heads(heads: Sequence[int], dependents: Sequence[list[int]], word: int) -> list[int]:
-    """Every head under which a projective tree stays projective, the present one included.
+    """Every head of `word` that keeps a projective tree projective, the present one included.
 
     These are the neighbours of the span of everything below `word`, and the words above them,
     as long as no arc from one side to the other passes over them.

@@ -3,7 +3,7 @@
 A label is a relation, or a relation with a subtype: `RELATION:SUBTYPE`.
 """
 
-# As CLAS counts them (Nivre and Fang 2017; CoNLL 2018).
+# Content and function words as CLAS counts them (Nivre and Fang 2017; CoNLL 2018).
 CONTENT = frozenset(
     """
     nsubj obj iobj csubj ccomp xcomp obl vocative expl dislocated advcl advmod discourse nmod
@@ -15,7 +15,7 @@ FUNCTION = frozenset(("aux", "cop", "mark", "det", "clf", "case", "cc"))
 PUNCT = "punct"
 RELATIONS = CONTENT | FUNCTION | {PUNCT}
 ROOT_LABEL = "root"
-UNSPECIFIED = "dep"  # the relation of an arc of which no better one is known
+UNSPECIFIED = "dep"  # the relation of an arc for which no better one is known
 
 
 def universal(label: str) -> str:

@@ -82,7 +82,7 @@ def random_tree(n: int, draw: Draw) -> list[int]:
 def join(
     heads: list[int], tops: Sequence[int], loose: Sequence[int], anchor: int, draw: Draw
 ) -> None:
-    """Joins trees to one by setting the heads of `loose`, all ways equally likely.
+    """Joins trees into one by setting the heads of `loose`, all ways equally likely.
 
     tops: the top of each word's tree. loose: the tops of all trees but the one that holds the
     word `anchor`: the top of that tree stays on top, and `anchor` gets a dependent. If `anchor`

@@ -1,6 +1,6 @@
 """Variants: named bundles of modifiers for the encoder and for the decoder.
 
-The table has those of synmt (table.py); a file of one's own may have more (own_file.py). Their
+Those of synmt are in a table (table.py); the user's own file may add more (own_file.py). Their
 options are the keyword-only parameters of their builders, each with its default, its meaning and
 perhaps its bounds (core/options.py). Names joined by `+` are combined, left to right.
 
@@ -85,12 +85,12 @@ def _own(build: Build, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         value = values.get(key, option.default)
         if option.outside(value) is not None:
             raise UsageError(f"{name}.{key} must be {option.bounds}, not {value}")
-        own[key] = float(value) if option.hint is float else value  # a whole one may be given
+        own[key] = float(value) if option.hint is float else value  # an int may be given
     return own
 
 
 def _refuse_replacing(modifier: Modifier, before: list[Modifier]) -> None:
-    """Raises UsageError where scores that a modifier made would be thrown away or scaled."""
+    """Raises UsageError if a modifier would undo the scores of another, or scale a parser head."""
     for other in before:
         shared = modifier.layers & other.layers
         if modifier.replaces and shared and other.changes_scores:
@@ -110,7 +110,7 @@ def _refuse_replacing(modifier: Modifier, before: list[Modifier]) -> None:
 
 
 def plan(expression: str) -> Plan:
-    """Reads `name` or `name+name`. Raises UsageError naming the choices; also as `known`.
+    """Reads `name` or `name+name`. Raises UsageError naming the choices, and what `known` raises.
 
     >>> [v.name for v in plan("vanilla").variants]
     ['vanilla']

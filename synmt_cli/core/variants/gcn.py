@@ -1,6 +1,6 @@
 """Graph convolution over the target's tree so far. Choshen and Abend (2021), section 4.
 
-Above the embeddings of the decoder's prefix, with the edges of the paper's table:
+It acts on the embeddings of the decoder's prefix, along the edges of the paper's table:
 
     f_uv   = W_dir(u,v) h_u + b_lab(u,v)
     g_uv   = sigmoid(h_u . w_dir(u,v) + b'_lab(u,v))
@@ -11,11 +11,11 @@ dir(u, v) is Self for u = v, Left from a dependent u to its parent v, Right from
 its dependent v. The paper indexes b and b' by the label alone; in its sources (Marcheggiani
 and Titov 2017, Bastings et al. 2017) they depend on direction and label, which we take unless
 `label_bias` is shared. Self has a label of its own. The rectifier, and the residual sum after
-it, are those of the authors' code, whose kernels however never move the content of a neighbour;
+it, are those of the authors' code. Its kernels, however, never move the content of a neighbour;
 here the formula is computed.
 
 All edges of a token to its parents have one label (partial_tree.py), so a layer is four matrix
-products, the edges between them (B, T, T) numbers: with P_ij = [j is a parent of i],
+products, and the edges are (B, T, T) numbers: with P_ij = [j is a parent of i],
 
     Right: G = P * sigmoid(a_j + b'_i),  out = G (h W_R) + (G 1) b_i
     Left:  m = sigmoid(..) (h W_L + b),  out = P^T m
@@ -34,7 +34,7 @@ from synmt_cli.core.transitions.grammar import FEATURES
 from synmt_cli.core.variants.partial_tree import PartialTree, partial_tree
 from synmt_cli.core.variants.stack import StackSpec
 
-SELF = 0  # row of the tables of labels; label l of the direction from a parent is row l
+SELF = 0  # its row in the tables of labels; row l is label l in the direction from a parent
 
 
 class Convolution(nn.Module):
@@ -83,7 +83,7 @@ class Convolution(nn.Module):
         return F.relu(messages)
 
     def _gate(self, scores: Tensor, rows: Tensor) -> Tensor:
-        """scores: (B, T, 1), or (B, 1, T) of the other ends; rows: (B, T), in the tables."""
+        """The gates for scores, (B, T, 1) or, of the other ends, (B, 1, T). rows: (B, T), of b'."""
         bias = 0.0 if self.gate_bias is None else self.gate_bias[rows][..., None]
         return (scores + bias).sigmoid().to(scores.dtype)
 

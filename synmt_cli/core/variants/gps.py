@@ -3,20 +3,20 @@
     s_i  = LSTM(label_0, ..., label_n)          the labels from the root to token i
     e_ij = (x_i W^Q)(x_j W^K)^T / sqrt(d_z) + (s_i W_s^Q)(s_j W_s^K)^T / sqrt(d_z)      eq. 5
 
-The second term is 0 for words of different sentences. Values come from x alone. The paper
-does not say, and we take: one LSTM for all layers, one layer deep, from the root down, as wide
-as the model, its last state; W_s for each layer and head; subwords share their word's path;
-a token without a path, as the end of sentence, counts as of another sentence; the labels'
-embeddings are dropped out like the tokens'; a label that training did not meet is the
-mean of those that it did.
+The second term is 0 for words of different sentences. Values come from x alone. Where the paper
+is silent, we take: one LSTM for all layers, one layer deep and as wide as the model, which reads
+from the root down and gives its last state; W_s for each layer and head; subwords share their
+word's path; a token without a path, such as the end of sentence, counts as one of another
+sentence; the labels' embeddings are dropped out like the tokens'; the embedding of a label that
+training did not meet is the mean of those that it did.
 
 A path is its head's path and one label more, so the LSTM takes one step for each distinct
-path of the batch, from the state it had at the prefix. On a GPU it reads the paths that no other
-continues side by side instead, which gives the same states in fewer launches (path_lstm.py).
+path of the batch, from the state it had at the prefix. On a GPU it instead reads, side by side,
+the paths that no other continues: the same states in fewer launches (path_lstm.py).
 
 Both terms are one product, [q; p] [k; p']^T / sqrt(d_z) with p = s W_s^Q, p' = s W_s^K, and p is
 0 where there is no path; so attention keeps its fused kernel. Where a line of the batch has words
-of two sentences, the second term is made alone, 0 between them, and added.
+of two sentences, the second term is computed apart, set to 0 between them, and added.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class PathState(NamedTuple):
 class PathAttention(Modifier):
     """Adds a dot product of path vectors to the scores.
 
-    layers: which have it. dropout: on the labels' embeddings.
+    layers: those that have the term. dropout: on the labels' embeddings.
     """
 
     needs = ("path", "sentence")
@@ -81,7 +81,7 @@ class PathAttention(Modifier):
         return PathState(vectors, rows, side.same_sentence[:, None])
 
     def vectors(self, paths: Paths) -> Tensor:
-        """s of each path, (P, D): the LSTM's state after its last label; 0 for no label."""
+        """s of each path, (P, D): the LSTM's state after its last label; 0 for the empty path."""
         table = self.label.weight
         if not self.training and len(table) > 1:  # training meets no unknown label
             table = torch.cat((table[1:].mean(0, keepdim=True), table[1:]))
@@ -92,7 +92,7 @@ class PathAttention(Modifier):
         return self._by_prefix(x, paths)
 
     def _by_prefix(self, x: Tensor, paths: Paths) -> Tensor:
-        """The same, each path from its prefix's state. x: (P, D), of the last labels."""
+        """Computes each state from its prefix's. x: (P, D), the last labels' embeddings."""
         hidden = [x.new_zeros(1, x.size(1))]  # of the paths of each length
         cell, begin, end = hidden[0], 0, 1  # of the paths one label shorter
         for size in paths.sizes[1:]:

@@ -1,4 +1,4 @@
-"""Variants of one's own: those of the Python file that the variable SYNMT_VARIANTS names.
+"""The user's own variants: those of the Python file that the variable SYNMT_VARIANTS names.
 
 The file has `VARIANTS`, a list of `Variant` whose builders are functions of the same file. It is
 code, so it is run for the user who names it, and never because a run directory holds a copy.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 VARIABLE = "SYNMT_VARIANTS"
 LIMIT = 2**20  # bytes of a file
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-# What else names a table or a key in config.toml.
+# The other names of tables and keys in config.toml.
 RESERVED = (
     *("variant", "preset", "model", "training", "format", "variants"),
     *("vocabulary", "parser", "pretrained", "data"),
@@ -47,7 +47,7 @@ def path() -> str:
 
 
 def known() -> dict[str, Variant]:
-    """Every variant by name: those of synmt, then those of one's own file.
+    """Every variant by name: those of synmt, then those of the user's own file.
 
     Raises ReadError where the file cannot be read, and ConfigError, with file and line, where it
     does not define variants.
@@ -62,7 +62,7 @@ def text() -> bytes:
 
 @functools.cache
 def _text(file: str) -> bytes:
-    """Read once, so that what runs and what a run directory keeps are the same."""
+    """The content of a file, read once: what runs and what a run directory keeps are the same."""
     try:
         return regular_files.read(file, LIMIT, follow=True)
     except ReadError as error:
@@ -91,14 +91,14 @@ def _read(file: str) -> dict[str, Variant]:
 
 
 class _Loader(SourceFileLoader):
-    """Runs the text that was read, and leaves no compiled copy beside the file."""
+    """Runs the text that was read, and leaves no compiled copy next to the file."""
 
     def get_code(self, fullname: str) -> Any:
         return self.source_to_code(_text(self.path), self.path)
 
 
 def _loaded(file: str) -> ModuleType:
-    """The module that the file is. Raises ReadError, ConfigError with the line of its error."""
+    """The file as a module. Raises ReadError, and ConfigError with the line of an error in it."""
     loader = _Loader(OWN, file)
     spec = importlib.util.spec_from_loader(OWN, loader)
     assert spec is not None
@@ -119,13 +119,13 @@ def _loaded(file: str) -> ModuleType:
 
 
 def line_in(file: str, error: BaseException) -> int | None:
-    """The line of the file in which an error arose, or that called what raised it; else None."""
+    """The line of the file that raised an error, or called what raised it; None without one."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((one.lineno for one in reversed(frames) if one.filename == file), None)
 
 
 def from_own(error: BaseException) -> BaseException:
-    """The error with its traceback from the file on, where one of its frames is of the file."""
+    """The error; if its traceback passes through the file, what comes before that is cut off."""
     part = error.__traceback__
     while part is not None and part.tb_frame.f_code.co_filename != path():
         part = part.tb_next
@@ -163,7 +163,7 @@ def _of_builders(variant: Variant, module: ModuleType) -> Iterator[Problem]:
 
 
 def _of_parameters(build: Callable[..., Any]) -> Iterator[str]:
-    """What is wrong with the declarations of a builder's options."""
+    """Yields what is wrong with the declarations of a builder's options."""
     parameters = [*inspect.signature(build).parameters.values()]
     if not parameters or parameters[0].kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
         yield "its first parameter has to be the StackSpec"
@@ -196,7 +196,7 @@ def _is_declared(hint: Any) -> bool:
 
 
 def check_built(built: object, variant: Variant, spec: StackSpec) -> None:
-    """Raises ConfigError unless a builder gave modifiers of this stack that say what they read."""
+    """Raises ConfigError unless `built` are modifiers for this stack that say what they read."""
     from synmt_cli.core.model.modifier import Modifier  # the builder has loaded torch
 
     def refuse(problem: str) -> typing.NoReturn:
@@ -241,7 +241,7 @@ def _misread(modifier: Modifier, variant: Variant, stack: str) -> str:
 
 
 def entry(variant: Variant) -> dict[str, str | bool]:
-    """What the file's entry for a variant says of what the model is."""
+    """The part of a variant's entry in the file that decides what the model is."""
     return {
         "encoder": variant.encoder.partition(":")[2],
         "decoder": variant.decoder.partition(":")[2],

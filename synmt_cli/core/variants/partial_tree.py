@@ -1,9 +1,9 @@
 """The tree that a target prefix has built so far. Choshen and Abend (2021), section 3.
 
-An arc head -> dependent of a transition x is an edge from each token of the head to each of the
-dependent, from x to each of the dependent, and from each of the head to x; they exist as soon as
-x is in the prefix. So the parents of a token are the tokens of one word, and one transition:
-three numbers for each token, and no list of edges.
+The arc head -> dependent that a transition x draws consists of edges: from each token of the head
+to each token of the dependent, from x to each token of the dependent, and from each token of the
+head to x. They exist as soon as x is in the prefix. So the parents of a token are the tokens of
+one word, and one transition: three numbers for each token, and no list of edges.
 """
 
 from typing import NamedTuple
@@ -16,9 +16,9 @@ from synmt_cli.core.transitions.grammar import FEATURES, NO_LABEL
 
 
 class PartialTree(NamedTuple):
-    """parents: (B, T, T) bool, [b, i, j] where j is a parent of i. labels: (B, T), of their edges.
+    """A tree as edges. parents: (B, T, T) bool, True at [b, i, j] where j is a parent of i.
 
-    A token has one label for all its parents, NO_LABEL where it has none.
+    labels: (B, T): a token has one label for all its parents, NO_LABEL where it has none.
     """
 
     parents: Tensor
@@ -26,7 +26,7 @@ class PartialTree(NamedTuple):
 
 
 def partial_tree(side: Side) -> PartialTree:
-    """The tree of a prefix. Arcs of the features that come only after the prefix are left out."""
+    """The tree of a prefix, without the arcs in its features that come only after the prefix."""
     arc, begin, end, label = (side.features[name][..., None] for name in FEATURES)  # (B, T, 1)
     n = side.ids.size(1)
     position = torch.arange(n, device=arc.device)  # (T,)

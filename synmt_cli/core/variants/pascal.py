@@ -57,7 +57,7 @@ class Pascal(Modifier):
         return density / math.sqrt(2 * math.pi * self.variance)
 
     def scores(self, state: Tensor, site: Site, scores: Tensor) -> Tensor:
-        """Negative scores are drawn toward 0 like positive ones: eq. 5 as it stands."""
+        """Scales by eq. 5 as it stands: negative scores are drawn toward 0 like positive ones."""
         h = self.heads[site.layer]
         nearness = state[:, None]  # (B, 1, T, T)
         if self.training and self.ignore > 0:

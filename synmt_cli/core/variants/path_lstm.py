@@ -4,8 +4,8 @@
     c_t = f c_(t-1) + i g,    h_t = o tanh(c_t)
 
 A step is one product and one kernel for the rest, forward and backward; the products with x,
-and the gradient of U, are one for all steps. A padded step comes after the last label of its
-path, so its state is that of no path, and its gradient is 0.
+and the gradient of U, are computed once for all steps. A padded step comes after the last label
+of its path, so its state belongs to no path, and its gradient is 0.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ WITHOUT_KERNEL = ("cpu", "mps")  # devices on which the cell is composed of its 
 
 
 def side_by_side(cell: nn.LSTMCell, x: Tensor, paths: Paths) -> Tensor:
-    """The state after each path, (P, D); 0 for the empty one. x: (P, D), of the last labels.
+    """The state after each path, (P, D); 0 for the empty one. x: (P, D), last labels' embeddings.
 
     In the precision of the weights, whatever autocast says: there are few paths.
     """
@@ -33,7 +33,7 @@ def side_by_side(cell: nn.LSTMCell, x: Tensor, paths: Paths) -> Tensor:
 
 
 class _Steps(torch.autograd.Function):
-    """gates: (N, L, 4 D), of x alone; weight: (4 D, D), U -> h_0 = 0, h_1, ..., (N + 1, L, D)."""
+    """gates: (N, L, 4 D), x W + b; weight: U, (4 D, D) -> h_0 = 0, h_1, ..., (N + 1, L, D)."""
 
     @staticmethod
     def forward(ctx: Any, gates: Tensor, weight: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ def pointwise(x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def pointwise_backward(
     d_h: Tensor, d_c: Tensor | None, before: Tensor, after: Tensor, kept: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of the gates, (L, 4 D), and of the cell before, (L, D)."""
+    """The gradients of the gates, (L, 4 D), and of the previous cell, (L, D)."""
     if d_h.device.type not in WITHOUT_KERNEL:
         found = aten._thnn_fused_lstm_cell_backward_impl(d_h, d_c, before, after, kept, False)
         return found[0], found[1]

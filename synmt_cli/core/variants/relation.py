@@ -14,8 +14,8 @@ The three differ in the relation r_ij that they clip and look up:
 
 Tables are per layer and shared by the heads, as in Shaw et al.; several relations add up
 (`dep+rel`, eqs. 21-22). The papers do not speak of subwords: those of one word have its depth,
-so 0 between them. Omote et al. work on words without an end of sentence: pairs in which a token
-has no place in the tree, or of two sentences, share a vector of their own, zero at first.
+so they differ by 0. Omote et al. work on words without an end of sentence; here, pairs of tokens
+that are not in the tree of one sentence share a vector of their own, zero at first.
 In Wang et al. the end of sentence is one deeper than all words (section 3.1), and related by
 the second rule; so are words of two sentences. Their sign(i - j) is opposite to Shaw's j - i.
 """
@@ -31,7 +31,7 @@ from synmt_cli.core.model.relations import Related, Rows, Table
 from synmt_cli.core.options import Bounds
 from synmt_cli.core.variants.stack import StackSpec
 
-CLIP = Bounds(0, 1000)  # more rows than any sentence has
+CLIP = Bounds(0, 1000)  # 1000 is more than any sentence needs
 
 
 def sequential(side: Side, clip: int) -> Tensor:

@@ -7,11 +7,11 @@ In one head the scores are biaffine, and supervised to be a distribution over pa
     L    = L_translation - lambda sum_t log softmax(s_t)[parent(t)]
 
 As Bugliarello and Okazaki (2020) extend it to subwords: the parent of a token is the first
-subword of its word's head, a root's is its own first subword. Sizes, the bias on the side of
-the query and lambda = 1 are those of their code. It takes the softmax over queries of a softmax,
-with padding among the targets; we take it once, over the keys, without padding. The end of
+subword of its word's head, that of a root its own first subword. Sizes, the bias on the side of
+the query and lambda = 1 are those of their code. That code applies a softmax over queries to a
+softmax, with padding among the targets; we apply one, over the keys, without padding. The end of
 sentence and pieces outside the tree teach nothing. In attention the scores are masked like the
-other heads', and variants named after this one add to them; the loss sees neither. Parents at
+other heads', and later variants of a combination add to them; the loss sees neither. Parents at
 test time are the model's own, so translating needs no parser.
 """
 
@@ -54,11 +54,11 @@ class Sisa(Modifier):
         self.biaffine = nn.Parameter(nn.init.xavier_uniform_(torch.empty(d_head + 1, d_head)))  # U
 
     def prepare(self, side: Side) -> ParentScores:
-        """Nothing yet: scores come from the layer's input."""
+        """Only keeps the batch: the scores come from the layer's input."""
         return ParentScores(side)
 
     def scores(self, state: ParentScores, site: Site, scores: Tensor) -> Tensor:
-        """Puts the biaffine scores in the place of head 0's."""
+        """Replaces the scores of head 0 by the biaffine ones."""
         qk = F.leaky_relu(self.qk(site.x), SLOPE)  # (B, T, 2 d_head)
         dtype = torch.promote_types(qk.dtype, torch.float32)
         with torch.autocast(qk.device.type, enabled=False):  # as in attention

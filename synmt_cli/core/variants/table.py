@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from synmt_cli.core.model.modifier import Modifier
 
 Build = Callable[..., "tuple[Modifier, ...]"]
-OWN = "synmt_own_variants"  # the module that a file of one's own becomes (own_file.py)
+OWN = "synmt_own_variants"  # the module made of the user's own file (own_file.py)
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What one name in `--variant` means.
+    """The meaning of one name in `--variant`.
 
-    encoder, decoder: `module:function` of the builder in this package, or "" for none; in a file
-    of one's own the name of the function. data: how `synmt multitask` makes its training records,
-    or "". rereads: True where the decoder reads its whole prefix anew for each token, every known
-    token seen by every other. transitions: True where targets are the transitions that build a
-    tree, not pieces. source_trees: True where the trees of the sources are needed, for training at
-    least. own: True for one of a file of one's own, which says so itself.
+    encoder, decoder: `module:function` of the builder in this package, or "" for none; in the
+    user's own file, the name of the function. data: how `synmt multitask` makes its training
+    records, or "". rereads: True where the decoder reads its whole prefix anew for each token, and
+    every known token sees every other. transitions: True where targets are the transitions that
+    build a tree, not pieces. source_trees: True where the trees of the sources are needed, for
+    training at least. own: True for a variant of the user's own file, where own_file.py sets it.
     """
 
     name: str

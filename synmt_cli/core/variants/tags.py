@@ -2,10 +2,10 @@
 
 As Bugliarello and Okazaki (2020) set it up for the Transformer: a vector of 10 dimensions for
 the label of the token's word replaces the last 10 of its embedding. In their code the token's
-embedding is scaled by sqrt(d_model) before, the label's is not, and positions are added to
+embedding is scaled by sqrt(d_model) before that, the label's is not, and positions are added to
 all dimensions afterwards; the paper does not say. Every subword has its word's label, without a
 mark of its place in the word. One more vector is for all tokens without a known label: the end
-of sentence, pieces outside the tree, sources without a tree, and labels that training had not.
+of sentence, pieces outside the tree, sources without a tree, and labels unseen in training.
 """
 
 from typing import Annotated

@@ -9,15 +9,15 @@ from synmt_cli.errors import DataError, ReadError
 from synmt_cli.io import json_files, reading
 
 LIMIT = 256 * 2**20  # bytes of a report
-LARGEST = 1e150  # of a figure: sums and squares of such, and charts of them, stay finite
+LARGEST = 1e150  # a figure is at most this, so that its sums, squares and charts stay finite
 
 
 def load(path: str, command: str) -> tuple[Any, str]:
     """The value in a file, `-` for stdin, and the file's name for messages.
 
-    command: that writes such files, `score`. Raises DataError, ReadError.
+    command: the one that writes such files, such as `score`. Raises DataError, ReadError.
     """
-    if os.path.isdir(path):  # of a run, perhaps
+    if os.path.isdir(path):  # a run, perhaps
         raise ReadError(f"{path} is a folder: give the report of `synmt {command} --format json`")
     with reading.open_source(path) as source:
         data = reading.whole(source, LIMIT, "a report")

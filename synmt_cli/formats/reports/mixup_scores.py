@@ -1,4 +1,4 @@
-"""What `synmt mixup score` reports."""
+"""The report of `synmt mixup score`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ MARKED = {"object": "object only", "subject": "subject only", "both": "both", AL
 
 @dataclass(frozen=True, slots=True)
 class JudgedTranslation:
-    """One translation. outcome: of COUNTS. reason: why it is undecided."""
+    """One translation. outcome: one of COUNTS. reason: why it is undecided."""
 
     id: str
     construction: str
@@ -25,7 +25,7 @@ class JudgedTranslation:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSystem:
-    """One system."""
+    """One system and its translations."""
 
     name: str
     judged: list[JudgedTranslation]
@@ -33,8 +33,8 @@ class JudgedSystem:
     def groups(self) -> Iterator[dict[str, Any]]:
         """Every construction in both orders, then both orders over all constructions.
 
-        Each has its n sentences, how many have each outcome, and `right`, those whose roles are
-        kept, active and passive. accuracy: their percentage of all sentences, undecided ones
+        Each has n, its number of sentences; how many have each outcome; and `right`, how many keep
+        the roles, active or passive. accuracy: their percentage of all sentences, undecided ones
         included.
         """
         orders = list(dict.fromkeys(one.order for one in self.judged))

@@ -20,7 +20,7 @@ def as_lines(properties: Properties) -> bytes:
 
 
 def as_object(properties: Properties, ascii_only: bool = False) -> bytes:
-    """One JSON object in a line. What JSON does not have, such as TOML's dates, is text.
+    """One JSON object in a line. Values that JSON does not have, such as TOML's dates, are text.
 
     Bytes of file names that are not UTF-8 are escaped.
     """

@@ -1,4 +1,4 @@
-"""What `synmt settings` lists, as tables."""
+"""The list of `synmt settings`, as tables."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def shown(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SettingInfo:
-    """One setting. values: those it can have. presets: what it is in those that set it."""
+    """One setting. values: those it can have. presets: its value in each preset that sets it."""
 
     setting: str
     values: str
@@ -32,7 +32,7 @@ class SettingInfo:
 class SettingList:
     """Settings in order. preset: the one whose settings they are, or "".
 
-    columns: presets that people see beside the default.
+    columns: presets that people see next to the default.
     """
 
     settings: list[SettingInfo]
@@ -40,7 +40,7 @@ class SettingList:
     columns: tuple[str, ...]
 
     def sections(self) -> Iterator[Table | Notes]:
-        """A table of settings; of one alone, also a table of its values in presets."""
+        """A table of settings; for a single one, also a table of its values in presets."""
         columns = (self.preset,) if self.preset else self.columns
         header = ["setting", "default", *columns, "values", "meaning"]
         rows = [

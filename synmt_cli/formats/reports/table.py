@@ -110,12 +110,12 @@ def aligned(table: Table) -> list[str]:
 
 
 def as_tsv(result: Tabular) -> bytes:
-    """The records under a header, with figures at full precision. What a record lacks is empty."""
+    """The records under a header, with figures at full precision. Missing values are empty."""
     return "".join("\t".join(row) + "\n" for row in _flat(result)).encode()
 
 
 def shares(what: str, counts: Mapping[str, int]) -> bytes:
-    r"""TSV of counts with their shares of the sum in percent. what: the names are, in the header.
+    r"""TSV of counts with their shares of the sum in percent. what: the header of the names.
 
     >>> shares("bucket", {"0-19": 3, "20+": 1})
     b'bucket\tn\t%\n0-19\t3\t75.0\n20+\t1\t25.0\n'
@@ -244,7 +244,7 @@ def _latex_head(cell: Cell, marked: bool) -> str:
 
 
 def _latex_cell(cell: Cell, marked: bool) -> str:
-    """marked: the column is two, values that end at one edge and marks that begin there."""
+    """marked: the column is two columns, of values that end and marks that begin at one edge."""
     text, marks = _in_latex(cell.text), cell.after.removeprefix(BEST)
     if marks != cell.after:
         text = rf"\textbf{{{text}}}"
@@ -262,7 +262,7 @@ def _in_words(note: str) -> str:
 MINUS = r"(?<![\w.)\]-])-(?=\.?\d)|(?<=\s)-(?=\s)"  # before a number, or between two things
 LATEX = {
     **{char: f"\\{char}" for char in "#$%&_{}"},
-    **{char: f"{{{char}}}" for char in "[]*"},  # \\ before them would take them for its own
+    **{char: f"{{{char}}}" for char in "[]*"},  # \\ before them would take them as its arguments
     "\\": r"\textbackslash{}",
     "^": r"\textasciicircum{}",
     "~": r"\textasciitilde{}",
@@ -294,7 +294,7 @@ def _in_latex(text: str) -> str:
 
 
 def as_json(result: Tabular) -> bytes:
-    """One JSON object and LF: of each dataclass `document()`, if it has that, or its fields.
+    """One JSON object and LF. A dataclass is its `document()`, if it has one, or its fields.
 
     A figure that is not defined is null. Bytes of file names that are not UTF-8 are escaped.
     """

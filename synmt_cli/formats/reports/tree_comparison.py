@@ -1,4 +1,4 @@
-"""What `synmt evaltree` reports of several parsers. Figures are F1 in percent."""
+"""The report of `synmt evaltree` on several parsers. Figures are F1 in percent."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ class ComparedParser:
     tested: dict[str, PairedComparison]
 
     def f1(self, metric: str) -> float | None:
-        """Its F1 of a metric."""
+        """Its F1 by a metric."""
         return self.scores[metric].figure("f1")
 
 
 @dataclass(frozen=True, slots=True)
 class ParserReport:
-    """Parsers in the order given. by: the kind of grouping, or None. units: what was drawn.
+    """Parsers in the order given. by: the kind of grouping, or None.
 
-    punct: whether punctuation counts.
+    units: how many stretches of text the test draws from. punct: whether punctuation counts.
     """
 
     gold: str
@@ -43,7 +43,7 @@ class ParserReport:
     punct: bool = True
 
     def scored(self) -> list[ComparedParser]:
-        """Whatever has scores of its own."""
+        """All that have scores of their own: the parsers."""
         return self.parsers
 
     @property
@@ -98,7 +98,7 @@ class ParserReport:
         return Table(["system", "metric", *names], rows, 2, title[0].upper() + title[1:])
 
     def _groups(self, metric: str) -> Table:
-        """A row for each group of any parser, with its F1, or the recall of what has no other."""
+        """A row for each group of any parser, with F1, or with recall where F1 has no meaning."""
         rows: list[Row] = []
         for name, groups in self._by_name():
             count = next(one for one in groups if one is not None).scores[metric]

@@ -1,4 +1,4 @@
-"""What `synmt evaltree` reports. Figures are in percent."""
+"""The report of `synmt evaltree`. Figures are in percent."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -23,8 +23,8 @@ LABELS = {
     "blex": "BLEX",
 }
 FIGURES = ("precision", "recall", "f1", "aligned_accuracy")
-NAMES = ("precision", "recall", "F1")  # of the first figures, in tables
-# What tables show of groups: counts, then metrics and figures. JSON and TSV have all.
+NAMES = ("precision", "recall", "F1")  # the first figures, as tables name them
+# The columns of groups in tables: counts, then metrics and figures. JSON and TSV have all.
 COUNTS = {
     "length": ("sentences", "words"),
     "deprel": ("gold", "system"),
@@ -41,10 +41,10 @@ SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class MatchCount:
-    """How many are right of those in gold, in system, and of the aligned ones.
+    """How many are correct, and how many there are in gold, in system, and aligned.
 
-    None where it makes no sense: then so are the figures that need it, as are those whose
-    whole is 0. precision = correct / system, recall = correct / gold,
+    A count that makes no sense is None, and so is a figure that needs it, or that would divide
+    by 0. precision = correct / system, recall = correct / gold,
     f1 = 2 correct / (gold + system), aligned_accuracy = correct / aligned.
     """
 
@@ -72,19 +72,19 @@ class MatchCount:
 
 
 def extent(scores: Mapping[str, MatchCount]) -> str:
-    """How much was compared, as titles say it."""
+    """How much was compared, for titles."""
     return ", ".join(counted(scores[f"{what}s"].gold, what) for what in ("sentence", "word"))
 
 
 def settings(subtypes: bool, punct: bool) -> str:
-    """What is compared, as titles say it."""
+    """How words are compared, for titles."""
     labels = "labels with subtypes" if subtypes else "universal labels"
     return labels if punct else f"{labels}, without punctuation"
 
 
 @dataclass(frozen=True, slots=True)
 class TreeGroup:
-    """Words that are counted together. sentences: None where it has none."""
+    """Words that are counted together. sentences: how many, None if they are not counted."""
 
     name: str
     sentences: int | None
@@ -113,7 +113,7 @@ class TreeReport:
     punct: bool = True
 
     def scored(self) -> list["TreeReport"]:
-        """Whatever has scores of its own: itself."""
+        """All that have scores of their own: this report."""
         return [self]
 
     def sections(self) -> Iterator[Table | Notes]:

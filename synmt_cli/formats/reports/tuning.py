@@ -1,4 +1,4 @@
-"""What `synmt tune` reports: BLEU on dev for each length penalty."""
+"""The report of `synmt tune`: BLEU on dev for each length penalty."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,17 +12,17 @@ from synmt_cli.io import reading
 
 COMMAND = "tune"
 GREATEST, WIDEST, LEAST = 10, 1000, 0.01  # length penalty, beam, patience
-ROUNDING = 1e-6  # by which BLEU may be above 100, and the brevity penalty above 1
-FIRST_TOKENIZER = "13a"  # of reports that do not name one
+ROUNDING = 1e-6  # how far BLEU may be above 100, and the brevity penalty above 1
+FIRST_TOKENIZER = "13a"  # the tokenizer of reports that do not name one
 
 
 @dataclass(frozen=True, slots=True)
 class TunedValue:
     """Translations with one length penalty, by one model or several. bleu: in percent.
 
-    brevity_penalty: BLEU's. length_ratio: words of the translations for each of the references,
-    by BLEU's tokens. cut: translations that reached the length limit. closed: trees that ended
-    before they were one, None where models write none.
+    brevity_penalty: BLEU's. length_ratio: words of the translations for each word of the
+    references, as BLEU counts them. cut: translations that reached the length limit. closed: trees
+    that had to be completed, None if models write no trees.
     """
 
     lenpen: float
@@ -37,7 +37,7 @@ class TunedValue:
 class TuningReport:
     """All values in rising order; best is the first with the highest BLEU.
 
-    patience: of the search, None where it ended when no prefix could be better. tokenize: BLEU's
+    patience: the search's, None if it ended when no prefix could be better. tokenize: BLEU's
     tokenizer.
     """
 
@@ -130,10 +130,10 @@ def parsed(document: Any, source: str) -> TuningReport:
 
 
 def read_all(paths: Sequence[str]) -> TuningReport:
-    """The means over several models, such as seeds; best is that of the means.
+    """The means over several models, such as seeds; best is the best of the means.
 
-    Raises DataError, also where files differ in beam, patience, tokenizer or length penalties, and
-    ReadError.
+    Raises ReadError, and DataError, also if files differ in beam, patience, tokenizer or length
+    penalties.
     """
     reports = [read(path) for path in paths]
     if len(reports) == 1:
@@ -148,7 +148,7 @@ def read_all(paths: Sequence[str]) -> TuningReport:
 
 
 def _difference(report: TuningReport, first: TuningReport, path: str) -> str:
-    """What sets a report apart from the first one, at `path`, so that they have no mean; or ""."""
+    """How a report differs from the first one, at `path`, so that they have no mean; or ""."""
     searches = (
         (f"with --beam {one.beam}", with_patience(one.patience), f"with --tokenize {one.tokenize}")
         for one in (report, first)
@@ -162,7 +162,7 @@ def _difference(report: TuningReport, first: TuningReport, path: str) -> str:
 
 
 def with_patience(patience: float | None) -> str:
-    """How messages say which patience a search had.
+    """The patience of a search, as messages say it.
 
     >>> with_patience(1.0), with_patience(None)
     ('with --patience 1', 'without --patience')
@@ -171,7 +171,7 @@ def with_patience(patience: float | None) -> str:
 
 
 def best_of(values: Sequence[TunedValue]) -> TunedValue:
-    """The first of those with the highest BLEU."""
+    """The first value with the highest BLEU."""
     return max(values, key=lambda one: one.bleu)
 
 

@@ -1,4 +1,4 @@
-"""What `synmt variants` lists, as tables."""
+"""The list of `synmt variants`, as tables."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ class OptionInfo:
 
 @dataclass(frozen=True, slots=True)
 class VariantInfo:
-    """One variant. training_features: those that only training reads. data: its records or ""."""
+    """One variant. training_features: those that only training reads.
+
+    data: how `synmt multitask` makes its training records, or "".
+    """
 
     name: str
     paper: str

@@ -1,1 +1,1 @@
-"""English: its forms, and a meaning said in it."""
+"""English: its word forms, and how it says a meaning."""

@@ -1,1 +1,1 @@
-"""German: its forms, and a meaning said in it."""
+"""German: its word forms, and how it says a meaning."""

@@ -80,7 +80,7 @@ def determiner(
 
 @cache
 def possessive(stem: str, possessor: Pronoun, case: str, gender: str, number: str) -> MadeWord:
-    """Mein, sein, ihr, unser with an ending. stem: by the possessor's gender in German."""
+    """Mein, sein, ihr, unser with an ending. stem: that of `possessive_stem`."""
     features: dict[str, str | int] = {"Person": possessor.person, "Poss": "Yes", "PronType": "Prs"}
     return _declined(stem, _EIN, stem, "DET", (case, gender, number), **features)
 
@@ -89,7 +89,7 @@ def possessive(stem: str, possessor: Pronoun, case: str, gender: str, number: st
 def adjective(
     entry: Adjective, kind: Determiner, denied: bool, case: str, gender: str, number: str
 ) -> MadeWord:
-    """An adjective before its noun: weak, mixed or strong by the determiner."""
+    """An adjective before its noun: the determiner makes it weak, mixed or strong."""
     bare = kind is Determiner.INDEFINITE and number == "Plur" and not denied
     if kind in _WEAK_AFTER:
         table = _WEAK
@@ -146,7 +146,7 @@ def interrogative_adverb(preposition: str) -> MadeWord:
 def finite(
     verb: GermanVerb, tense: str, person: int, number: str, upos: str, prefix: str
 ) -> MadeWord:
-    """A finite verb; prefix: the separable one where it stands joined to the verb."""
+    """A finite verb. prefix: the separable one, if it is joined to the verb."""
     if verb.infinitive == "sein":
         form = _be(tense, person, number)
     elif tense == "past":
@@ -204,7 +204,7 @@ def adverb(entry: Adverb) -> MadeWord:
 
 
 def possessive_stem(possessor: Phrase) -> str:
-    """The stem of the possessive: by number and by gender in German."""
+    """The stem of the possessive, by the possessor's number and its gender in German."""
     if possessor.pronoun.person == 3 and possessor.number == "Sing":
         return "ihr" if possessor.gender == "Fem" else "sein"
     return possessor.pronoun.german[3]

@@ -38,7 +38,7 @@ def mask(names: str) -> int:
 class Pronoun:
     """A personal pronoun with its reflexive and possessive. English: nom, acc, refl, poss.
 
-    German: nom, acc, dat, the stem of the possessive. gender: of the person meant.
+    German: nom, acc, dat, the stem of the possessive. gender: that of the person meant.
     """
 
     english: tuple[str, str, str, str]
@@ -52,7 +52,7 @@ class Pronoun:
 class Noun:
     """A noun or a name: (singular, plural) in both languages; a name has no plural.
 
-    gender: of the German word. pronoun: the English one that the singular takes. weak: the
+    gender: that of the German word. pronoun: the English one that replaces the singular. weak: the
     German singular takes the plural's form in every case but the nominative.
     """
 
@@ -66,7 +66,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EnglishVerb:
-    """Principal parts; past is empty if it would look like the present (put, read)."""
+    """An English verb's principal parts; past is empty if it looks like the present (put, read)."""
 
     lemma: str
     past: str
@@ -77,7 +77,7 @@ class EnglishVerb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GermanVerb:
-    """Principal parts without the separable prefix. case: of the complement."""
+    """A German verb's principal parts, without the separable prefix. case: the complement's."""
 
     infinitive: str
     third: str
@@ -114,7 +114,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjective:
-    """An adjective. stem: takes the German endings. sorts: of the nouns it fits.
+    """An adjective. stem: takes the German endings. sorts: those of the nouns that it fits.
 
     passing: a state that comes and goes (tired), so that adverbs of time go with it.
     """

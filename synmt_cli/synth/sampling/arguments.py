@@ -21,7 +21,7 @@ from synmt_cli.synth.sampling.plan import SentencePlan
 
 @dataclass(slots=True)
 class Given:
-    """What is decided before the arguments are drawn.
+    """The choices that are made before the arguments are drawn.
 
     oneself: the complement is the subject itself. subject, complement: a pronoun that opens the
     clause. first: the complement opens the German clause. carrier: the argument that bears a
@@ -44,7 +44,7 @@ class Arguments:
         self._dice, self._plan, self._phrases = dice, plan, phrases
 
     def clause(self, given: Given, tenses: tuple[str, ...]) -> Clause:
-        """A clause of the verb; tenses: repeated as often as they are likely. Raises Again."""
+        """A clause of the verb. tenses: likelier ones are there more often. Raises Again."""
         wants = {
             name for name in self._plan.hosts if self._plan.wants(name, given.role, self._dice)
         }

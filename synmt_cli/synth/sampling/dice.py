@@ -12,7 +12,7 @@ class Again(Exception):
 
 
 class Dice:
-    """Uses `Random.random` alone: the one method whose sequence Python promises to keep."""
+    """Choices by `Random.random` alone: the one method whose sequence Python promises to keep."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(f"synmt synth {seed}").random

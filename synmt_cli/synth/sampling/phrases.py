@@ -42,7 +42,7 @@ RECIPIENTS = SUBJECTS
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a phrase must be. sorts: of its noun.
+    """The conditions that a phrase must meet. sorts: those that its noun may have.
 
     role: subject or other. number: Sing, Plur, or "" for either. noun: not a name or pronoun.
     known: definite. denied: its clause is negated. unmarked: accusative looks like nominative.
@@ -140,7 +140,7 @@ class Phrases:
         return preposition, self._noun_phrase(Asked(sorts, number=number, noun=True, known=True))
 
     def place(self) -> tuple[Preposition, Phrase]:
-        """Where something happens. Raises Again."""
+        """A place where something happens. Raises Again."""
         preposition, noun = self._dice.pick(PLACES)
         if noun in self._used:
             raise Again

@@ -7,16 +7,17 @@ from synmt_cli.synth.settings import SynthSettings
 
 KINDS = ("particle", "reflexive", "dative")  # phenomena that a verb itself brings
 FRONTS = ("fronting", "object-first", "object-first-ambiguous", "stranding")
-WITHIN = (*KINDS, "agreement", "perfect", "modal", "negation", "adjective")  # of single clauses
+WITHIN = (*KINDS, "agreement", "perfect", "modal", "negation", "adjective")  # in single clauses
 
 
 @dataclass(slots=True)
 class SentencePlan:
-    """What one sentence is to show. lead: what it is built around; wishes: that and the rest.
+    """What one sentence is to show.
 
-    depth: of relative clauses. front: what opens the main clause, one of FRONTS or "". strands: a
-    relative clause strands its preposition. subordinate: embedded, circumstance or "".
-    hosts: which clause is to show a phenomenon of WITHIN: main, other or relative.
+    lead: the phenomenon it is built around. wishes: lead and the others. depth: how deep relative
+    clauses are nested. front: what opens the main clause, one of FRONTS or "". strands: a relative
+    clause strands its preposition. subordinate: embedded, circumstance or "". hosts: which clause
+    is to show a phenomenon of WITHIN: main, other or relative.
     """
 
     lead: str
@@ -35,7 +36,7 @@ class SentencePlan:
 
 
 def draw_depth(settings: SynthSettings, dice: Dice, lead: str) -> int:
-    """How deep the relative clauses of a sentence are."""
+    """Draws how deep the relative clauses of a sentence are nested."""
     if lead == "relative" or settings.min_depth:
         return dice.number(max(1, settings.min_depth), settings.max_depth)
     joins = "relative" in settings.weights and lead != "plain" and dice.chance(settings.mix)

@@ -1,6 +1,6 @@
 """Draws sentences: a plan, then the clauses, then a check of the result.
 
-A plan is loose, so the finished sentence is held against it. A sentence that does not show the
+A plan is loose, so the finished sentence is checked against it. A sentence that does not show the
 phenomenon it is built around, shows one that was not chosen, or has another depth is drawn again.
 """
 
@@ -18,7 +18,7 @@ TRIES = 10_000
 
 
 def meanings(settings: SynthSettings, seed: int) -> Iterator[tuple[Clause, MeaningDescription]]:
-    """Yields sentences and their descriptions: by settings and seed always the same.
+    """Yields sentences and their descriptions, always the same for the same settings and seed.
 
     Raises UsageError where phenomena exclude each other and --mix asks for nearly all of them.
     """

@@ -12,7 +12,7 @@ CLAUSAL = frozenset(("that", "whether"))
 
 
 class Need(NamedTuple):
-    """What a clause needs of its verb. must: a kind it has, "" for any. allowed: its only kinds.
+    """The verb that a clause needs. must: a kind it has, "" for any. allowed: its only kinds.
 
     frames: it has one of these. subject, complement: it takes one of these sorts; 0 for any.
     preposition: whether English has one; None for either. oneself: the complement may be the

@@ -1,1 +1,1 @@
-"""Continuous batching: who is searched next, in which rows, and what their cache holds."""
+"""Continuous batching: which sources are searched next, in which rows, and what the cache holds."""

@@ -18,7 +18,7 @@ from synmt_cli.core.model.moving import moved
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """The sources that go on. sources: (B',), the old place of each, and places, known to the host.
+    """The sources that go on. sources: (B',), the old place of each; places: the same on the host.
 
     changed: (M,), the places that another source takes; origin: (M,), its old place. is_all:
     every source stays where it is.
@@ -32,12 +32,12 @@ class Stay:
 
     @classmethod
     def all(cls, sources: Tensor) -> Stay:
-        """All of n sources: 0, 1, ... n - 1."""
+        """All of n sources stay. sources: 0, 1, ... n - 1."""
         return cls(sources, sources[:0], sources[:0], True, range(len(sources)))
 
     @classmethod
     def of(cls, places: Sequence[int], n: int, device: torch.device) -> Stay:
-        """The sources at these of n places, in that order."""
+        """The sources at these places, out of n, in that order."""
         changed = [place for place, old in enumerate(places) if place != old]
         origin = [places[place] for place in changed]
         numbers = moved(torch.tensor([*places, *changed, *origin], dtype=torch.long), device)
@@ -50,25 +50,25 @@ class Stay:
             x[self.changed] = x[self.origin]
 
     def pick(self, x: Tensor, parents: Tensor | None = None) -> Tensor:
-        """x[sources], or of x: (B, K, ...) for each source its prefixes `parents`: (B', K)."""
+        """x[sources]; with parents, (B', K), those prefixes of each source in x, (B, K, ...)."""
         if parents is not None:
             return x[self.sources[:, None], parents]
         return x if self.is_all else x[self.sources]
 
 
 def lengthened(x: Tensor, n: int) -> Tensor:
-    """x with n rows, those after its own zero."""
+    """x with n rows; rows after its own are zero."""
     return x if len(x) == n else torch.cat((x, x.new_zeros(n - len(x), *x.shape[1:])))
 
 
 def widened(x: Tensor, width: int, value: int) -> Tensor:
-    """x: (..., T) with at least `width` columns, those after its own `value`."""
+    """x: (..., T) with at least `width` columns; columns after its own are `value`."""
     missing = width - x.size(-1)
     return x if missing <= 0 else torch.cat((x, x.new_full((*x.shape[:-1], missing), value)), -1)
 
 
 def remaining(ends: Sequence[bool]) -> list[int]:
-    """The places that go on: the last of the batch move to where others ended, the rest stay.
+    """The old places of the sources that go on; the last of these fill the places of ended ones.
 
     >>> remaining([False, True, False, True, False])
     [0, 4, 2]
@@ -91,11 +91,11 @@ class Places:
         self._everyone = Stay.all(self._numbers)
 
     def change(self, ends: Sequence[bool], new: Sequence[Source]) -> tuple[Stay, list[int]]:
-        """Gives the places of sources that end to new ones; the last sources move to the others.
+        """Gives the places of ended sources to new ones; the last sources move to any left free.
 
-        ends: for each place, whether its source does. Returns how the places of the batch move,
-        those of new sources counted as if their former ones stayed, and the places of the new
-        sources; where there are more of these than places became free, they are appended.
+        ends: whether the source in each place ends. Returns how the sources move, where a new
+        one counts as if the former one in its place stayed; and the places of the new sources.
+        New sources for which no place became free are appended.
         """
         freed = [place for place, is_end in enumerate(ends) if is_end]
         given, left = freed[: len(new)], freed[len(new) :]

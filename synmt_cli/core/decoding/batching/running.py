@@ -1,10 +1,10 @@
 """The sources that are being translated: continuous batching.
 
 A source that ends leaves its place, and the next one that waits takes it in the same step. So the
-rows of a batch are at different positions, and a step of the model costs the same for many rows
-to the end, where a batch of its own ends with few. Which sources are neighbours changes nothing
-but what a product rounds (docs/decisions/0033-continuous-batching.md): every row has its
-position, its mask and its part of what scorer and progress remember.
+rows of a batch are at different positions. A step of the model costs the same for many rows as for
+few, and it has many to the end, whereas a closed batch ends with few. Which sources are neighbours
+changes nothing but the rounding of products (docs/decisions/0033-continuous-batching.md): every row
+has its position, its mask and its part of what scorer and progress remember.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from synmt_cli.core.text.vocabulary import BOS, PAD
 
 
 class Running:
-    """B places with K prefixes each; those of one source have one length, others another.
+    """B places with K prefixes each, which have one length within a source, not across sources.
 
     A new source has one prefix, BOS; the other K - 1 have probability 0. scores: (B, K), log P of
     each prefix. ages: how many tokens the prefixes in each place have, BOS counted.
@@ -61,9 +61,9 @@ class Running:
 
     @property
     def full(self) -> list[bool]:
-        """For each place whether its prefixes are so long that one more token is their last.
+        """Whether the prefixes in each place are so long that one more token is their last.
 
-        Legal trees never are: they have to end before.
+        Legal trees never are: they have to end before that.
         """
         most = self.progress.tokens_per_piece
         return [
@@ -93,7 +93,7 @@ class Running:
         return token[..., 0], log_probs.gather(-1, token)[..., 0]
 
     def read(self) -> None:
-        """Reads the newest tokens, where nobody asks for those that may come next."""
+        """Reads the newest tokens, where the scores of the next ones are not wanted."""
         self._scorer.read(self._prefixes())
 
     @property
@@ -115,9 +115,9 @@ class Running:
     ) -> Sequence[int]:
         """Goes on with the next tokens, without the sources that end, and with new ones.
 
-        ends: whether the source in each place does. tokens, scores: (B, K). parents: (B, K), the
+        ends: whether the source in each place ends. tokens, scores: (B, K). parents: (B, K), the
         old prefix that each continues; None: each its own. Returns the old place of the source in
-        each place; for a new source that of the one before it, or none at the end.
+        each place; for a new source, that of the one it replaces; none for appended ones.
         """
         staying = [s.length for s, is_end in zip(self.sources, ends, strict=True) if not is_end]
         is_open = len(staying) < len(ends) or not ends

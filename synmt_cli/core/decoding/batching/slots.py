@@ -1,4 +1,4 @@
-"""Where the tokens of prefixes lie in what is remembered of them, known to the host.
+"""The slots in which tokens of prefixes are remembered, known to the host.
 
 A source has slots that its K prefixes share. The prefixes of a beam soon have one ancestor, so
 most tokens that were ever read belong to no prefix any longer: their slots are free, and new
@@ -20,16 +20,16 @@ from synmt_cli.core.decoding.batching.supply import whole
 class Slots:
     """The slots of B sources, none at first.
 
-    in_order: whether somebody asks for `of_tokens`.
+    in_order: whether `of_tokens` is going to be called.
     """
 
     def __init__(self, in_order: bool) -> None:
-        self._own = np.zeros((0, 0, 0), dtype=bool)  # (B, K, room for slots): whose they are
-        # Of each token of each prefix, (B, K, room for tokens).
+        self._own = np.zeros((0, 0, 0), dtype=bool)  # (B, K, room for slots): whether it has them
+        # The slot of each token of each prefix, (B, K, room for tokens).
         self._of_tokens = np.zeros((0, 0, 0), dtype=np.int64) if in_order else None
 
     def enter(self, places: Sequence[int], n: int) -> None:
-        """New sources come into these of n places: they have no slots."""
+        """Puts new sources, which have no slots yet, into these places, out of n."""
         self._own = _lengthened(self._own, n)
         self._own[places] = False
         if self._of_tokens is not None:
@@ -74,7 +74,7 @@ class Slots:
         return self._own[..., : whole(int(used[-1]) + 1 if len(used) else 1)]
 
     def of_tokens(self, width: int) -> Array:
-        """(B, K, width): the slot of each token of each prefix, any after the last one."""
+        """(B, K, width): the slot of each token of each prefix; any number after the last token."""
         assert self._of_tokens is not None
         more = width - self._of_tokens.shape[2]
         if more > 0:
@@ -82,7 +82,7 @@ class Slots:
         return self._of_tokens[..., :width]
 
     def select(self, places: Sequence[int], parents: Array | None) -> None:
-        """Drops sources and reorders prefixes, as `Scorer.select`. places: the old ones."""
+        """Drops sources and reorders prefixes, like `Scorer.select`. places: of those that stay."""
         rows = np.array(places, dtype=np.int64)
         index = rows if parents is None else (rows[:, None], parents)
         self._own = self._own[index]
@@ -91,5 +91,5 @@ class Slots:
 
 
 def _lengthened(x: Array, n: int) -> Array:
-    """x with n rows, those after its own zero."""
+    """x with n rows; rows after its own are zero."""
     return x if len(x) == n else np.pad(x, ((0, n - len(x)), (0, 0), (0, 0)))

@@ -1,8 +1,8 @@
 """Sources that wait for a place in a batch: encoded some at a time, as places become free.
 
-A batch has room for a number of sources, and for a number of padded source tokens. Whoever knows
-the sources gives them longest first, so that neighbours are of one length. The next batch of
-sources is encoded when a place is free and nobody waits.
+A batch has room for a number of sources, and for a number of padded source tokens. The caller
+gives the sources longest first, so that neighbours have similar lengths. The next sources are
+encoded when a place is free and none waits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def whole(n: int) -> int:
     """The length to which n positions are padded: the next multiple of LANES.
 
     A sum over positions then takes them in the same order, whatever other rows of the batch need:
-    what is added to it are registers of zeros. So no translation depends on its neighbours, but
+    longer padding only adds registers of zeros. So a translation depends on its neighbours only
     where a product of all rows does (docs/decisions/0033-continuous-batching.md).
 
     >>> [whole(n) for n in (1, 16, 17)]
@@ -30,13 +30,13 @@ def whole(n: int) -> int:
 
 
 class Room(NamedTuple):
-    """What a batch has room for: sources, and source tokens with padding (one always fits)."""
+    """The room of a batch: for sources, and for padded source tokens (one source always fits)."""
 
     sources: int
     tokens: int
 
     def of(self, longest: int) -> int:
-        """How many sources, if the longest has so many tokens."""
+        """How many sources fit, if the longest has so many tokens."""
         return max(1, min(self.sources, self.tokens // longest))
 
 
@@ -44,8 +44,8 @@ class Room(NamedTuple):
 class Sources:
     """Some encoded sources.
 
-    numbers: of each, chosen by the caller. lengths: in tokens. limits: the longest translation
-    of each. keys_values: of each model what its decoder layers see, (layers, 2, n, H, S, D / H).
+    numbers: chosen by the caller. lengths: in tokens. limits: the longest translation of each.
+    keys_values: for each model what its decoder layers see, (layers, 2, n, H, S, D / H).
     """
 
     numbers: Sequence[int]
@@ -57,7 +57,7 @@ class Sources:
         return len(self.numbers)
 
     def part(self, begin: int, end: int) -> Sources:
-        """Those from begin to end, without padding that none of them needs; not a copy."""
+        """The sources from begin to end, without padding that none of them needs; not a copy."""
         lengths = self.lengths[begin:end]
         width = whole(max(lengths))
         return Sources(
@@ -69,7 +69,7 @@ class Sources:
 
     @classmethod
     def joined(cls, parts: Sequence[Sources]) -> Sources:
-        """All of several, in that order. Numbers are counted anew, from 0."""
+        """All sources of several, in that order, numbered anew from 0."""
         lengths = [length for part in parts for length in part.lengths]
         limits = [limit for part in parts for limit in part.limits]
         width = whole(max(lengths))
@@ -86,7 +86,7 @@ class Sources:
         return cls(range(len(lengths)), lengths, limits, every)
 
     def each(self, keeps: bool = False) -> Iterator[Source]:
-        """Yields them one by one. keeps: with a copy of what models know of it."""
+        """Yields the sources one by one. keeps: each with a copy of its own keys and values."""
         for i, about in enumerate(zip(self.numbers, self.lengths, self.limits, strict=True)):
             yield Source(*about, self.part(i, i + 1).copied() if keeps else None)
 
@@ -132,7 +132,7 @@ class Supply:
         self._waiting: Sources | None = None
 
     def take(self, lengths: Sequence[int]) -> list[Sources]:
-        """The sources that come into a batch. lengths: of the sources that are in it, in tokens."""
+        """Takes the sources that fit into a batch. lengths: of those already in it, in tokens."""
         if self._in_step and lengths:
             return []
         n, longest, taken = len(lengths), max(lengths, default=0), []
@@ -148,7 +148,7 @@ class Supply:
         return taken
 
     def width(self, ages: Sequence[int]) -> int:
-        """To how many tokens prefixes are padded: in step they need no padding, alone or not."""
+        """The padded length of prefixes: in step they need no padding, alone or in a batch."""
         return max(ages) if self._in_step else whole(max(ages))
 
     def _next(self) -> Sources | None:

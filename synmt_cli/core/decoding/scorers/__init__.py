@@ -1,1 +1,1 @@
-"""What models say of the next token of prefixes."""
+"""Scores that models give to the next token of prefixes."""

@@ -1,12 +1,12 @@
-"""A model's next token from remembered keys and values: each step reads one token.
+"""Scores of the next token from remembered keys and values: each step reads one token.
 
 Right for every decoder in which a known token sees only earlier ones. The source's keys and
-values are computed once, and the K prefixes of a source are K queries against them. Their own
-tokens are remembered in the same way: the keys and values of a token stay where they were written,
-in a slot of the source, until no prefix has the token any longer (slots.py). So nothing is copied
-when prefixes change places, and attention to the prefix is K queries against the M slots of the
-source, of which each query sees its own. Modifiers see whole prefixes; where they add relations
-alone, these move to the slots, and else keys and values are put in order for them.
+values are computed once, and the K prefixes of a source are K queries against them. The tokens of
+prefixes are remembered in the same way: the keys and values of a token stay where they were
+written, in a slot of the source, until no prefix has the token any longer (slots.py). So nothing
+is copied when prefixes change places, and attention to the prefix is K queries against the M slots
+of the source, of which each query sees its own. Modifiers see whole prefixes; if they add only
+relations, these move to the slots; otherwise keys and values are put in order for them.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class CachedScorer:
         self._slots = Slots(in_order=self.reads_prefixes)
 
     def enter(self, places: Sequence[int], n: int, width: int, new: Sources) -> None:
-        """The sources' keys and values; those of former prefixes are not seen."""
+        """Keeps the sources' keys and values, and hides those of former prefixes."""
         self._sources.enter(places, n, width, new, self._number)
         self._slots.enter(places, n)
 
@@ -79,7 +79,7 @@ class CachedScorer:
             of_tokens = moved(torch.from_numpy(self._slots.of_tokens(width)), device)
             aligned = Aligned(prefixes, of_tokens, seen.shape[2])
         active = decoder.prepare(aligned.side) if aligned else []
-        # Of the newest tokens, (B * K, 1).
+        # The positions of the newest tokens, (B * K, 1).
         positions = prefixes.at[:, None].expand(-1, n_beams).flatten()[:, None]
         x = decoder.embedding(prefixes.newest.flatten()[:, None], active, positions, width)
         x = x.view(n_sources, n_beams, -1)  # (B, K, D)
@@ -123,7 +123,7 @@ class CachedScorer:
         return attention.out(context)
 
     def _make_room(self, n_sources: int, width: int, like: Tensor) -> None:
-        """For so many sources and slots."""
+        """Makes room for so many sources and slots."""
         _, _, n_old, _, capacity, _ = self._prefixes.shape
         if n_sources <= n_old and width <= capacity:
             return
@@ -146,10 +146,10 @@ class CachedScorer:
 
 
 class Aligned:
-    """Prefixes one in a row, as modifiers read them: the newest tokens in the last column.
+    """Prefixes one to a row, as modifiers read them: the newest tokens in the last column.
 
-    slots: (B, K, T), of each token. n_slots: of each source. side: (B * K, T). mask:
-    (B * K, 1, 1, T) bool, where there is a token.
+    slots: (B, K, T), the slot of each token. n_slots: how many each source has. side: (B * K, T).
+    mask: (B * K, 1, 1, T) bool, True where there is a token.
     """
 
     def __init__(self, prefixes: Prefixes, slots: Tensor, n_slots: int) -> None:
@@ -161,7 +161,7 @@ class Aligned:
         self._n_slots = n_slots
 
     def related(self, active: Sequence[Active], layer: int) -> list[Related]:
-        """What the modifiers add to the keys and values in the slots of each source."""
+        """The relations that modifiers add to the keys and values in the slots of each source."""
         every = [modifier.related(state, layer) for modifier, state in active]
         return [one.in_places(self._places, self._n_slots) for one in every if one is not None]
 

@@ -18,12 +18,12 @@ from synmt_cli.core.trees.arc_standard import NEVER
 
 
 class Prefixes(NamedTuple):
-    """What a scorer reads: K prefixes of each of B sources.
+    """K prefixes of each of B sources, as a scorer reads them.
 
-    newest: (B, K), the last token of each. at: (B,), its position, BOS being at 0: that of the
-    prefixes of a source is one. width, source_width: the longest prefix and source, padded to a
+    newest: (B, K), the last token of each. at: (B,), its position, BOS being at 0: the same for
+    all prefixes of a source. width, source_width: of the longest prefix and source, padded to a
     `whole` length; prefixes in step are not padded. ids, features: (B, K, T), of all tokens from
-    BOS on, with anything after the last one; ids are None where no scorer reads them.
+    BOS on, and arbitrary after the last one; ids are None where no scorer reads them.
     """
 
     newest: Tensor
@@ -45,7 +45,7 @@ class Prefixes(NamedTuple):
         """The prefixes with the newest tokens in the last column: a side, mask and positions.
 
         Side: (B * K, width). mask: (B, width) bool, where there is a token. positions: (B, width).
-        A decoder's modifiers read prefixes so: the queries are the last tokens.
+        A decoder's modifiers read prefixes in this form: the queries are the last tokens.
         """
         assert self.ids is not None
         column = torch.arange(self.width, device=self.at.device)
@@ -64,7 +64,7 @@ class Prefixes(NamedTuple):
 
 
 class Scorer(Protocol):
-    """The next token's scores for B sources with K prefixes each.
+    """Scores the next token for B sources with K prefixes each.
 
     reads_prefixes: whether it needs the ids of whole prefixes. A scorer may remember the keys and
     values of a prefix (cached.py) or read the prefix anew at each step.
@@ -74,24 +74,23 @@ class Scorer(Protocol):
     def reads_prefixes(self) -> bool: ...
 
     def enter(self, places: Sequence[int], n: int, width: int, new: Sources) -> None:
-        """New sources come into these of n places. width: of the longest source, padded."""
+        """Puts new sources into these places, out of n. width: of the longest source, padded."""
 
     def step(self, prefixes: Prefixes, normalised: bool = True) -> Tensor:
         """Log-probabilities (B, K, V), a new tensor of single precision at least.
 
-        normalised: without it a scorer may leave out the share of all tokens together, which
-        changes the order of none.
+        normalised: if False, a scorer may return unnormalised ones, which have the same order.
 
         Prefixes are one token longer than at the last call, or BOS in the places of new sources.
         """
 
     def read(self, prefixes: Prefixes) -> None:
-        """Does what `step` does where nobody asks for the scores of the next token."""
+        """Does what `step` does, where the scores of the next token are not wanted."""
 
     def select(self, stay: Stay, parents: Array | None) -> None:
         """Drops sources and reorders prefixes, between two steps.
 
-        parents: (B', K), the old prefix of each source that stays which each new one continues;
+        parents: (B', K), for each source that stays, the old prefix that each new one continues;
         None: each continues its own.
         """
 
@@ -102,7 +101,7 @@ def log_softmax(x: Tensor) -> Tensor:
 
 
 class SourceStates:
-    """What a model's layers see of the sources in B places: keys and values, and a mask."""
+    """The keys and values of the sources in B places, for a model's layers, and their mask."""
 
     def __init__(self) -> None:
         self._n = 0
@@ -112,7 +111,7 @@ class SourceStates:
     def enter(
         self, places: Sequence[int], n: int, width: int, sources: Sources, model: int
     ) -> None:
-        """As `Scorer.enter`. model: which of several."""
+        """Like `Scorer.enter`. model: its number among several."""
         both = sources.keys_values[model]
         rows = moved(torch.tensor(places), both.device)
         self._make_room(n, width, both)
@@ -143,7 +142,7 @@ class SourceStates:
             self._n = len(stay.places)
 
     def seen(self, width: int) -> tuple[Tensor, Tensor]:
-        """For each layer keys and values, (2, B, H, width, D / H); and a mask, (B, 1, 1, width)."""
+        """Each layer's keys and values, (2, B, H, width, D / H); and the mask, (B, 1, 1, width)."""
         return self._both[:, :, : self._n, :, :width], self._mask[: self._n, ..., :width]
 
 
@@ -171,7 +170,7 @@ class RereadingScorer:
         self._sources = SourceStates()
 
     def enter(self, places: Sequence[int], n: int, width: int, new: Sources) -> None:
-        """The sources' keys and values."""
+        """Keeps the sources' keys and values."""
         self._sources.enter(places, n, width, new, self._number)
 
     def step(self, prefixes: Prefixes, normalised: bool = True) -> Tensor:
@@ -194,7 +193,7 @@ class RereadingScorer:
         return log_softmax(logits) if normalised else logits
 
     def read(self, prefixes: Prefixes) -> None:
-        """Nothing: the next step reads the whole prefix."""
+        """Does nothing: the next step reads the whole prefix."""
 
     def select(self, stay: Stay, parents: Array | None) -> None:
         """Keeps these sources; nothing is remembered of prefixes."""
@@ -212,7 +211,7 @@ class EnsembleScorer:
         self.reads_prefixes = any(scorer.reads_prefixes for scorer in scorers)
 
     def enter(self, places: Sequence[int], n: int, width: int, new: Sources) -> None:
-        """The same for every scorer, which knows its own keys and values."""
+        """Calls every scorer, which picks its own model's keys and values."""
         for scorer in self.scorers:
             scorer.enter(places, n, width, new)
 
@@ -222,11 +221,11 @@ class EnsembleScorer:
         return log_probs.logsumexp(0) - math.log(len(self.scorers))
 
     def read(self, prefixes: Prefixes) -> None:
-        """The same for every scorer."""
+        """Calls every scorer."""
         for scorer in self.scorers:
             scorer.read(prefixes)
 
     def select(self, stay: Stay, parents: Array | None) -> None:
-        """The same for every scorer."""
+        """Calls every scorer."""
         for scorer in self.scorers:
             scorer.select(stay, parents)

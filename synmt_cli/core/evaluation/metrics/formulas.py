@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-# What `--smooth` takes: sacreBLEU's methods (Chen and Cherry, 2014), each with its usual value.
+# The values of `--smooth`: sacreBLEU's methods (Chen and Cherry, 2014), each with its usual value.
 SMOOTHING = {"exp": 0.0, "floor": 0.1, "add-k": 1.0, "none": 0.0}
 
 

@@ -1,7 +1,7 @@
 """n-grams that two texts share, counted segment by segment for all orders at once.
 
-The n-grams of every order lie in one sorted array. At each position stands a window of the longest
-order, padded with zeros where the segment ends, as the digits of an integer:
+The n-grams of every order lie in one sorted array. It has, for each position, a window of the
+longest order, padded with zeros where the segment ends, as the digits of an integer:
 
     segment | symbol 1 | symbol 2 | ... | symbol N | side
 
@@ -24,13 +24,13 @@ BITS = 63  # of a window
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """The words or characters of segments. values: from 1, end to end. lengths: of each."""
+    """The words or characters of segments. values: from 1, end to end. lengths: of each segment."""
 
     values: Integers
     lengths: Integers
 
     def part(self, begin: int, end: int) -> "Symbols":
-        """These segments."""
+        """The symbols of segments `begin` to `end` - 1."""
         ends = np.concatenate([[0], np.cumsum(self.lengths)])
         return Symbols(self.values[ends[begin] : ends[end]], self.lengths[begin:end])
 
@@ -89,7 +89,7 @@ def matches(hypothesis: Symbols, reference: Symbols, n_orders: int) -> Array:
 
 
 def _locally(side: Symbols, other: Symbols) -> Symbols:
-    """The same symbols with the least numbers: ranks in the alphabet of both sides."""
+    """The same symbols with numbers as small as possible: ranks in the alphabet of both sides."""
     greatest = max(int(side.values.max(initial=0)), int(other.values.max(initial=0)))
     there = np.zeros(greatest + 1, dtype=bool)
     there[side.values] = there[other.values] = True
@@ -110,7 +110,7 @@ def _windows(side: Symbols, n_bits: int, n_orders: int) -> Integers:
 
 
 def _counted(hypothesis: Symbols, reference: Symbols, n_orders: int) -> Array:
-    """The same for one segment with too many symbols for a window."""
+    """Does what `matches` does, for one segment with too many symbols for a window."""
     sides = [side.values.tolist() for side in (hypothesis, reference)]
     shared = []
     for n in range(1, n_orders + 1):

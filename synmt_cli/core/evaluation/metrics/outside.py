@@ -1,6 +1,6 @@
 """Metrics that other programs, or people, have computed: a score for each segment.
 
-The score of a system is the mean of its segments' scores. With that, such a metric is tested,
+The score of a system is the mean of its segments' scores. Such a metric is therefore tested,
 divided into buckets and reported like BLEU.
 """
 
@@ -20,7 +20,7 @@ from synmt_cli.formats import segment_scores
 from synmt_cli.io import reading
 
 DIGITS = 4
-SMALLEST = 1e-5  # that the greatest score has to be: tests take differences below 1e-9 for ties
+SMALLEST = 1e-5  # the greatest score must reach it: tests take differences below 1e-9 for ties
 
 
 @dataclass(slots=True)

@@ -51,7 +51,7 @@ class TextSettings:
 
 
 def no_parts(sums: Array) -> Parts:
-    """Of a metric that only has a score."""
+    """The parts of a metric that has nothing but a score: none."""
     return {}
 
 
@@ -164,7 +164,7 @@ def _chrf(
 
 
 def _count(number: float) -> float:
-    """An int, but for the mean length of several references."""
+    """A count as an int; the mean length of several references may stay a float."""
     return int(number) if number == int(number) else float(number)
 
 
@@ -193,7 +193,7 @@ def _info(
 
 
 def _counter(metric: SacrebleuMetric, jobs: int) -> Callable[[Sequence[str]], Array]:
-    """The statistics as sacreBLEU counts them, line by line, by so many processes."""
+    """A function that counts statistics as sacreBLEU does, line by line, in `jobs` processes."""
     references: Sequence[Any] = metric._ref_cache or ()
 
     def of_line(numbered: tuple[int, str]) -> list[float]:
@@ -207,7 +207,7 @@ def _counter(metric: SacrebleuMetric, jobs: int) -> Callable[[Sequence[str]], Ar
 def _by_line(
     of_line: Callable[[tuple[int, str]], Sequence[float]], jobs: int
 ) -> Callable[[Sequence[str]], Array]:
-    """(n, k), a row for each line, by so many processes."""
+    """A function that computes statistics, (n, k), a row for each line, in `jobs` processes."""
 
     def statistics(hypotheses: Sequence[str]) -> Array:
         rows = pool.ordered_map(of_line, enumerate(hypotheses), jobs)
@@ -264,7 +264,7 @@ def _chrf_statistics(metric: CHRF, reference: Sequence[str]) -> Callable[[Sequen
         for ours, other, order in zip(symbols(hypotheses), theirs, orders, strict=True):
             if ours is not None and other is not None:
                 totals = other.totals(order)
-                # As sacreBLEU: n-grams do not count where the reference is too short for any.
+                # As in sacreBLEU, n-grams do not count where the reference is too short for any.
                 counts = np.where(totals > 0, ours.totals(order), 0)
                 columns.append(np.stack([counts, totals, ngrams.matches(ours, other, order)], 2))
         joined = np.concatenate(columns, axis=1)  # (n, orders, 3)

@@ -107,7 +107,7 @@ def _smallest_window(ref: str, hyp: str, limit: int, ngram: Callable[[int], str]
 
 
 def _long_alignment(reference: Sequence[str], hypothesis: Sequence[str]) -> list[int]:
-    """The same in linear time: a search for each window is quadratic in one repeated word."""
+    """Aligns in linear time: a search for each window is quadratic if one word is repeated."""
     in_reference, in_hypothesis = Counter(reference), Counter(hypothesis)
     places = {word: i for i, word in enumerate(reference)}
     positions = (
@@ -150,8 +150,8 @@ def _windows(reference: Sequence[str], hypothesis: Sequence[str]) -> list[tuple[
 class _State:
     """A state of a suffix automaton: the n-grams that end at the same places of a sentence.
 
-    after: the state of each word that may follow. link: that of the longest suffix that ends at
-    more places. length: of the longest n-gram. end: the first place where it ends.
+    after: the state of each word that may follow. link: the state of the longest suffix that ends
+    at more places. length: of the longest n-gram. end: the first place where it ends.
     """
 
     __slots__ = ("after", "end", "length", "link", "n_ends")
@@ -203,10 +203,10 @@ _length = operator.attrgetter("length")
 
 
 def _ending_at(words: Sequence[str], root: _State) -> list[tuple[int, int, int]]:
-    """(once, twice, end) of each word, with the suffixes of another sentence.
+    """(once, twice, end) of each word. root: the first state of a sentence's automaton.
 
-    once, twice: the most words, it and those before it, that occur there once or more, and
-    twice or more. end: where the former end there first.
+    once, twice: the length of the longest n-gram up to the word that occurs in that sentence once
+    or more, and twice or more. end: where the n-gram of `once` first ends there.
     """
     ends = []
     state, once = root, 0

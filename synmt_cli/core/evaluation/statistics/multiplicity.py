@@ -1,4 +1,4 @@
-"""Many questions of one test set: p values corrected for their number, and clusters of systems."""
+"""Many questions on one test set: p values corrected for their number, and clusters of systems."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,9 +7,9 @@ from synmt_cli.formats.reports.score.systems import PairedComparison
 
 
 def corrected(*families: Sequence[PairedComparison]) -> list[list[PairedComparison]]:
-    """The comparisons of one report, each with p corrected for the number of its family.
+    """The comparisons of one report, each with its p corrected for the size of its family.
 
-    Where the report has one comparison in all, it stays as it is.
+    If the report has one comparison in all, it stays as it is.
     """
     if sum(map(len, families)) < 2:
         return [[*family] for family in families]
@@ -42,7 +42,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def clusters(ranking: Sequence[int], differ: Callable[[int, int], bool]) -> list[list[int]]:
     """A ranking, best first, cut where every system above beats every system below.
 
-    So the findings of WMT rank systems. differ: whether the test tells two systems apart.
+    The findings of WMT rank systems in this way. differ: whether the test tells two systems apart.
 
     >>> clusters([2, 0, 1], lambda above, below: below == 1)
     [[2, 0], [1]]

@@ -17,11 +17,11 @@ over runs it is
 V_both is in V_seeds as well as in V_sentences, because runs that differ sentence by sentence also
 differ in their scores; it must count once. Runs that are all the same leave V_sentences, the
 bootstrap's. Metrics need not be means of sentences: their scores on samples give every variance.
-A single output says nothing of its system's s^2 and e^2. Where the other system has k >= 2 runs,
+A single output says nothing about its system's s^2 and e^2. If the other system has k >= 2 runs,
 both are taken to be that system's (as in the t test of Crawford and Howell, 1998): V_seeds is
-s^2 (1 + 1/k), V_both is e^2 (1 + 1/k), and df = V^2 / (V_seeds^2 / (k - 1)). V then has V_both in
-place of a smaller V_seeds, which is only so by chance: a few runs that happen to score alike would
-otherwise speak for the single one, too, and too many small p would be wrong.
+s^2 (1 + 1/k), V_both is e^2 (1 + 1/k), and df = V^2 / (V_seeds^2 / (k - 1)). If V_seeds is smaller
+than V_both, which is only so by chance, V has V_both in its place: a few runs that happen to
+score alike would otherwise speak for the single one, too, and too many small p would be wrong.
 Runs may also be matched: run i of both systems is the same model, which translates with other trees
 or another search. Then what sets models apart is in both scores alike, and `matched` is V of the
 runs' differences, as of a single system.
@@ -114,5 +114,5 @@ def _both(runs: Array, share: float) -> float:
 
 
 def _variance(sampled: Array) -> Array:
-    """Over the samples, the last axis; 0 of a single one."""
+    """The variance over the samples, the last axis; 0 for a single sample."""
     return np.asarray(sampled.var(axis=-1, ddof=min(1, sampled.shape[-1] - 1)))

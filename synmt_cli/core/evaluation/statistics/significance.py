@@ -1,6 +1,6 @@
 """Is a system better than the baseline, or lucky with the test set and its seeds? Paired tests.
 
-d is the difference system - baseline on the test set, d* that on a sample, n the samples.
+d is the difference system - baseline on the test set, d* the same on a sample, n the samples.
 
 bs, paired bootstrap (Koehn, 2004): sentences are drawn with replacement. Three definitions
 of p are in use, and their figures cannot be compared with each other.
@@ -49,7 +49,7 @@ FORMULAS = {
     },
     "sign": {"binomial": "exact binomial over the n sentences that are not ties, two-sided"},
 }
-# The same with several seeds of each system.
+# FORMULAS for systems with several seeds.
 SEED_FORMULAS = {
     "bs": {"seeds": seeds.FORMULA, "matched": seeds.MATCHED},
     "ar": {
@@ -93,9 +93,9 @@ class SignificanceTest:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """pairs: for each metric, the comparison of each pair. alone: for each metric, the 95 %
-    interval of each system's score; None of a single output among systems with several, as it
-    would be of sentences only, next to theirs of seeds and sentences.
+    """Results of tests. pairs: for each metric, the comparison of each pair. alone: for each
+    metric, the 95 % interval of each system's score; None for a single output among systems with
+    several, as it would cover sentences only, and theirs cover seeds and sentences.
     """
 
     pairs: list[list[PairedComparison]]
@@ -189,7 +189,7 @@ class _Pair:
 def _paired(
     test: SignificanceTest, pair: _Pair, resampled: tuple[Array, Array], swapped: Array | None
 ) -> PairedComparison:
-    """resampled: (seeds, samples) of both. swapped: (n,), for ar."""
+    """The comparison of a pair. resampled: (seeds, samples) of both. swapped: (n,), for ar."""
     delta, n = pair.delta, test.n
     fewest, most = sorted(map(len, pair.points))
     definition = EQUAL_VARIANCE if fewest == 1 < most else test.definition
@@ -336,7 +336,7 @@ def _sampled(
     blocks: Iterable[Array],
     scores: Callable[[Iterator[Array]], list[list[Array]]],
 ) -> Array:
-    """What `scores` makes of all blocks, the samples of all of them on the last axis.
+    """The scores of all blocks, with the samples of all of them on the last axis.
 
     matrices: (n_sentences, k) each. scores: takes their sums on the samples of a block,
     (samples, k) each, in the same order.

@@ -30,8 +30,8 @@ GOLD, SYSTEM, ALIGNED, CORRECT = "gold", "system", "aligned", "correct"
 PUNCT = "PUNCT"  # the tag
 OF_ALL = ("upos", "xpos", "ufeats", "alltags", "lemmas", "uas", "las", "la")  # of all words
 OF_CONTENT = ("clas", "mlas", "blex")  # of content words
-# Metrics of a group, and those of them that have only a recall: what is right does not decide the
-# system's group. Groups of lengths have all metrics.
+# The metrics of a group, and the one that has only a recall: a word that is right by it may be in
+# another group of the system. Groups of lengths have all metrics.
 OF_GROUP = {
     "deprel": ("uas", "las", "la"),
     "upos": ("words", "upos", "uas", "las", "la"),
@@ -47,7 +47,7 @@ UNIVERSAL_FEATURES = frozenset(
 
 
 class Attachment:
-    """Counts what is right, span by span, of all words or also of groups of them."""
+    """Counts what is right, span by span, for all words and, with `by`, for groups of them."""
 
     def __init__(
         self, subtypes: bool = False, by: Grouping | None = None, punct: bool = True
@@ -145,7 +145,7 @@ class Attachment:
         return of_gold, of_system
 
     def _count_side(self, side: str, words: Iterable[tuple[str, str]]) -> None:
-        """words: the group and the label of each that counts."""
+        """Counts the words of one side. words: the group and the label of each."""
         for group, label in words:
             counts = self._groups[group]
             counts[side] += 1
@@ -155,7 +155,7 @@ class Attachment:
         return side.deprels if self._subtypes else [universal(label) for label in side.deprels]
 
     def include(self, other: "Attachment") -> None:
-        """Counts what `other` has counted, with the same settings, as well."""
+        """Adds the counts of `other`, which has the same settings."""
         self._totals.update(other._totals)
         for group, counts in other._groups.items():
             self._groups[group].update(counts)
@@ -198,7 +198,7 @@ def _universal_features(feats: str) -> str:
 
 
 def _function_words(side: Words, labels: Sequence[str]) -> dict[int, list[int]]:
-    """The dependents of each word that are function words, where it has any."""
+    """The function words among the dependents of each word that has any."""
     below: dict[int, list[int]] = {}
     for word, (head, label) in enumerate(zip(side.heads, labels, strict=True)):
         if head != ROOT and universal(label) in FUNCTION:

@@ -1,14 +1,14 @@
-"""Which words `evaltree --by` counts together.
+"""The groups of words that `evaltree --by` counts together.
 
-    deprel             those with this label: in gold, and in the system's tree
-    upos               those with this tag in gold; a word that only the system has, by its own tag
-    distance[:EDGES]   those as far from their head, in words; `root` is the group of the roots
-    length[:EDGES]     those of gold sentences with this many words; a word that only the system
+    deprel             words with this label: in gold, and in the system's tree
+    upos               words with this tag in gold; a word that only the system has, by its own tag
+    distance[:EDGES]   words this far from their heads, in words; `root` is the group of the roots
+    length[:EDGES]     words of gold sentences with this many words; a word that only the system
                        has belongs to the gold sentence in which it begins
 
-The edges of distance are the bins of CoNLL-X (Buchholz and Marsi 2006): 1, 2, 3-6, 7+. A system
-word whose head is aligned, as it is, is as far from it as gold's words are, so that both agree on
-the distance of a right arc also where tokens between the two are split differently.
+The edges of distance are the bins of CoNLL-X (Buchholz and Marsi 2006): 1, 2, 3-6, 7+. If a system
+word and its head are both aligned, their distance is that of the gold words, so that both sides
+agree on the distance of a right arc even if tokens between the two are split differently.
 """
 
 from bisect import bisect_right
@@ -23,12 +23,12 @@ from synmt_cli.errors import UsageError, quoted
 EDGES = {"distance": Buckets((2, 3, 7)), "length": Buckets()}
 WITHOUT_EDGES = ("deprel", "upos")
 AT_ROOT = "root"
-Groups = Sequence[str]  # that of each word
+Groups = Sequence[str]  # the group of each word
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """A kind, and the buckets of a kind that has some."""
+    """A way to group words: its kind, and the buckets if the kind has some."""
 
     kind: str
     buckets: Buckets | None = None
@@ -76,7 +76,7 @@ class Grouping:
         return [groups[bisect_right(begins, begin) - 1] for begin, _ in side.spans]
 
     def _by_distance(self, heads: Sequence[int], places: Sequence[int]) -> Groups:
-        """places: of the words in gold, or NONE."""
+        """The groups of words by distance. places: of each word among gold's, or NONE."""
         groups = []
         for word, head in enumerate(heads):
             if head == ROOT:

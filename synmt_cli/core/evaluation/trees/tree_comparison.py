@@ -71,7 +71,7 @@ class ParserComparison:
         self.attachments = [build() for _ in range(n_systems)]
         self._build = build
         self._metrics = metrics
-        # of each system and metric, a row (correct, gold, system) for each unit
+        # for each system and metric, a row (correct, gold, system) of each unit
         self._rows: list[list[list[tuple[int, int, int]]]] = [
             [[] for _ in metrics] for _ in range(n_systems)
         ]
@@ -129,7 +129,7 @@ def _row(count: MatchCount) -> tuple[int, int, int]:
 
 
 def _metric(name: str) -> Metric:
-    """F1 as `significance` takes it; nothing asks it for statistics of text."""
+    """F1 as a metric for `significance`, which never asks it for the statistics of texts."""
     return Metric(
         name,
         LABELS[name],

@@ -29,7 +29,7 @@ _SHOWN = 20  # characters of each text from where they differ
 
 
 class SpanToken(NamedTuple):
-    """A token as it is written. n_words: in the tree, 0 without one. multiword: it is a range."""
+    """A written token. n_words: in the tree, 0 without a tree. multiword: whether it is a range."""
 
     characters: str
     n_words: int

@@ -24,7 +24,7 @@ def choose(
     """The engine, its precision, and why it is that engine. Raises SynmtError.
 
     wanted: None is torch for run directories and CTranslate2 for what `export` wrote. precision:
-    None is fp32, or that of an exported model.
+    None is fp32, or the precision of an exported model.
     """
     if precision == AS_THE_DEVICE:
         precision = devices.own_precision(device)
@@ -46,7 +46,7 @@ def choose(
 
 
 def _refuse_unfit(precision: str, device: torch.device) -> None:
-    """Raises UsageError where torch has no such precision on a device."""
+    """Raises UsageError if torch does not have the precision on a device."""
     if precision == "int8" and device.type != "cpu":
         raise UsageError(f"--precision int8 is for --device cpu, not {device}")
     if precision in devices.HALF and device.type == "cpu":
@@ -75,7 +75,7 @@ def fit(
 
 
 def model(run: Run, checkpoint: str, precision: str, device: torch.device) -> CTranslate2Model:
-    """The model of a run directory or an exported one for CTranslate2. Raises SynmtError."""
+    """A run directory, or an exported model, as a model for CTranslate2. Raises SynmtError."""
     if run.is_exported:
         export.refuse_another_checkpoint(run, checkpoint)
         return export.read(run, precision, device)

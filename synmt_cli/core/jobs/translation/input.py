@@ -32,9 +32,9 @@ UNKNOWN = "with source pieces that the vocabulary lacks: read as <unk>"  # a rem
 class Reader:
     """Turns inputs into records with pieces.
 
-    load_parser: called at the first line of text; None where no tree is needed. ahead: how many
-    segments of a pipe are read before they are asked for; waited: seconds for those that were
-    not there yet.
+    load_parser: called at the first line of text; None if no tree is needed. ahead: how many
+    segments of a pipe are read before they are asked for. waited: the seconds spent waiting for
+    segments that had not been read yet.
     """
 
     source: Vocabulary
@@ -87,7 +87,7 @@ class Reader:
         one = record.from_bytes(segment.json, *segment.place, id)
         if one.pieces is None:
             self._add_pieces(one)
-        elif one.vocab != self.source.fingerprint:  # as records without targets have it
+        elif one.vocab != self.source.fingerprint:  # which records without targets state
             check_vocabulary(one, self.featurizer.fingerprint or "", segment.place)
         return one
 

@@ -1,7 +1,7 @@
-"""Work of models on records, in this process or spread over several, and translation by it.
+"""Work of models on records, in this process or spread over several; translation is such work.
 
-Each process opens the models once and translates windows of records, or parts of them: those
-of similar length, so that no process pads more than one alone would.
+Each process opens the models once and works on windows of records, or on parts of windows. The
+records of a part have similar lengths, so that several processes pad no more than one alone.
 """
 
 from abc import ABC, abstractmethod
@@ -38,11 +38,11 @@ from synmt_cli.formats.record import UNPARSED, Record
 Item = TypeVar("Item")
 Window = Sequence[tuple[Record, Place]]
 Found = tuple[list[TranslatedLine], int]  # the lines and n_parts of a Translated
-PARTS = 4  # of a window for each process, so that at the end none works long alone
+PARTS = 4  # parts of a window for each process, so that none works alone for long at the end
 
 
 class Progress(Protocol):
-    """What is told how far the work is, as console.Progress is."""
+    """An object that follows how far the work is, such as console.Progress."""
 
     def taken(self, items: Iterator[Item]) -> Iterator[Item]:
         """Yields the items that are read."""
@@ -51,7 +51,7 @@ class Progress(Protocol):
         """Yields the results of these items."""
 
     def tick(self, ahead: int, inside: float) -> None:
-        """Takes how many records of the next result are done, and which part of its work."""
+        """Notes how many records of the next result are done, and which part of its work."""
 
 
 class Models(NamedTuple):
@@ -77,9 +77,9 @@ class Models(NamedTuple):
 
 @cache
 def opened(models: Models) -> ensemble.Ensemble:
-    """Run directories, opened once in a process. Raises SynmtError.
+    """The ensemble of run directories, opened once in a process. Raises SynmtError.
 
-    Without models where CTranslate2 has them.
+    It has no models of torch if CTranslate2 is the engine.
     """
     device = torch.device(models.device)
     if models.engine == engines.CTRANSLATE2:
@@ -116,7 +116,7 @@ def translator(models: Models, settings: SearchSettings) -> Translator:
 
 
 class Wanted(NamedTuple):
-    """How to compute, as --device, --engine and --precision say; None where they do not."""
+    """How to compute, as --device, --engine and --precision say; None for one that is not given."""
 
     device: str = "auto"
     engine: str | None = None
@@ -131,7 +131,7 @@ class Ready(Protocol):
 
 
 class ModelJob(ABC):
-    """Run directories that work together on records, and the processes that do it.
+    """Run directories that work together on records, and the processes that do the work.
 
     jobs, threads: as `-j` and `--threads` give them. Raises SynmtError at once where models,
     settings and device do not fit. engine: the one chosen, and why. writes_trees: whether the
@@ -175,7 +175,7 @@ class ModelJob(ABC):
     @property
     @abstractmethod
     def _ready(self) -> Ready:
-        """What works on records in this process, opened once. Raises SynmtError."""
+        """The object that works on records in this process, opened once. Raises SynmtError."""
 
     @property
     def members(self) -> ensemble.Ensemble:
@@ -190,10 +190,10 @@ class ModelJob(ABC):
                 raise ConfigError(f"{folder} writes no trees, which {option} needs")
 
     def reader(self, parser: str, ahead: int = 0) -> Reader:
-        """A Reader of the models' vocabularies. parser: a file instead of the one of the run.
+        """A Reader with the models' vocabularies. parser: a file to use instead of the run's.
 
-        ahead: how many segments of a pipe are read while this process translates others; several
-        processes have a reader of their own.
+        ahead: how many segments of a pipe are read while this process translates others; with
+        several processes it does not count, since a thread of the pool reads for them.
         """
         vocabularies = self.members.vocabularies
         ahead = ahead if self._is_alone else 0
@@ -210,8 +210,8 @@ class ModelJob(ABC):
     ) -> Iterator[list[list[tuple[Record, Any]]]]:
         """Yields for each window the lists of `whole_windows`. Arguments: as in TranslateJob.
 
-        work: of a process, made from its threads (0 leaves them as they are) and a Watch: a
-        function from some records to lists with one result for each.
+        work: makes the function of a process from the number of its threads (0 leaves it as it is)
+        and a Watch. The function turns some records into lists with one result for each.
         """
         tick = progress.tick if self._is_alone else _ignore
         recipe = pool.Recipe(
@@ -220,7 +220,7 @@ class ModelJob(ABC):
             pool.Care(where=where, warn=warn),
         )
         size, n_workers = self._settings.batch_size, self._n_workers
-        # The first windows are short where something is to be seen, or to be done, early.
+        # Short first windows give results early, or work for several processes.
         first = size * n_workers if waited or not self._is_alone else 0
         # Parts are whole batches.
         share = window if self._is_alone else -(-window // (PARTS * n_workers * size)) * size
@@ -250,8 +250,8 @@ class TranslateJob(ModelJob):
 
         window: records that are sorted by length together. warn: takes a line about a lost
         worker. progress: watches the windows, and the batches where this process translates them.
-        waited: the seconds that records of a pipe were waited for until now; then the first windows
-        are short, and so are those for which there is much to wait.
+        waited: gives the seconds spent so far on waiting for records of a pipe. If it is given, the
+        first windows are short, and so are those whose records take long to come.
         """
         lenpens = (self._settings.lenpen,)
         each = self.translated_each(records, window, warn, progress, lenpens, waited)
@@ -298,8 +298,8 @@ def whole_windows(
 ) -> Iterator[list[list[tuple[Record, Item]]]]:
     """Yields the results of windows: lists with each record of the window and its result, in order.
 
-    results: those of parts, which are taken from `sent`: as many lists for each of them, with one
-    result for each record.
+    results: for each part, which is taken from `sent`, the same number of lists, each with one
+    result for each of its records.
     """
     window: list[dict[int, tuple[Record, Item]]] = []
     for each in results:
@@ -327,10 +327,10 @@ def translating(
     threads: int,
     watch: Watch,
 ) -> Callable[[Window], list[list[Found]]]:
-    """The function that translates records, with a list for each of lenpens.
+    """The function that translates records and returns a list for each of lenpens.
 
-    threads: of the process, 0 leaves them as they are. watch: as in Translator.translate.
-    Raises SynmtError.
+    threads: the threads of the process, 0 leaves them as they are. watch: as in
+    Translator.translate. Raises SynmtError.
     """
     ready = translator(models, settings)
 
@@ -343,11 +343,14 @@ def translating(
 
 
 def _ignore(n: int, share: float) -> None:
-    """Watches what another process does: nothing is seen of it before it is done."""
+    """A Watch for work in another process, of which nothing is seen before it is done."""
 
 
 def named(models: Sequence[str], checkpoint: str) -> str:
-    """The checkpoint for all processes: in an ensemble `last` is another step of each model."""
+    """The checkpoint for all processes: `last` becomes a step, unless it is an ensemble's.
+
+    In an ensemble `last` is a different step for each model.
+    """
     return Run(Path(models[0])).named(checkpoint) if len(models) == 1 else checkpoint
 
 

@@ -1,4 +1,4 @@
-"""How probable given targets are: what is scored, by whom, and the output for a segment."""
+"""How probable given targets are: the job that scores them, and the output for a segment."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def teacher_forcing(models: Models, settings: SearchSettings) -> TeacherForcing:
 
 
 class LikelihoodJob(ModelJob):
-    """Run directories that score targets together. wanted: with torch as the engine."""
+    """Run directories that score targets together. wanted: has torch as its engine."""
 
     @property
     def _ready(self) -> TeacherForcing:
@@ -107,9 +107,9 @@ class LikelihoodJob(ModelJob):
 def scoring(
     models: Models, settings: SearchSettings, threads: int, watch: Watch
 ) -> Callable[[Window], list[list[Likelihood]]]:
-    """The function that scores records, with one list of results. Arguments: as of `translating`.
+    """The function that scores records and returns one list of results. Raises SynmtError.
 
-    Raises SynmtError.
+    Arguments: as in `translating`.
     """
     ready = teacher_forcing(models, settings)
 

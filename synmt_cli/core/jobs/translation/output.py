@@ -41,14 +41,17 @@ def as_text(one: Translated) -> bytes:
 
 
 def as_tsv(one: Translated) -> bytes:
-    """`ID<TAB>SCORE<TAB>TRANSLATION` for each translation, in order; one without any."""
+    """`ID<TAB>SCORE<TAB>TRANSLATION` for each translation, in order.
+
+    A segment without translations has one row, with an empty one.
+    """
     id = printable(one.record.id)
     rows = [f"{id}\t{line.score:.4f}\t{line.text.replace(chr(9), ' ')}" for line in one.lines]
     return b"".join(map(segment.line, rows or [f"{id}\t0.0000\t"]))
 
 
 def as_jsonl(one: Translated, nbest: int) -> bytes:
-    """The record with hyp, score, what else is set, and nbest if more than one is asked for."""
+    """The record with hyp and score, further fields that are set, and nbest if that is over 1."""
     fields = [
         {"hyp": line.text, "score": round(line.score, 4)}
         | ({"cut": True} if line.cut else {})
@@ -56,7 +59,7 @@ def as_jsonl(one: Translated, nbest: int) -> bytes:
         | ({"closing": line.n_closing} if line.n_closing else {})
         for line in one.lines
     ]
-    for name in ("hyp", "score", "cut", "hyp_transitions", "closing", "nbest"):  # of a former run
+    for name in ("hyp", "score", "cut", "hyp_transitions", "closing", "nbest"):  # of an earlier run
         one.record.extra.pop(name, None)
     one.record.extra |= fields[0] if fields else {"hyp": "", "score": 0.0}
     if nbest > 1:
@@ -69,13 +72,13 @@ def written(
 ) -> Callable[[Translated], bytes]:
     """The function from a segment to bytes.
 
-    format: text, tsv, jsonl or conllu. counts: of remarks, which the function may add to. nbest:
-    how many translations were asked for.
+    format: text, tsv, jsonl or conllu. counts: how often each remark was made; the function may
+    add to them. nbest: how many translations were asked for.
     """
     delinearizer = Delinearizer(target, repair=True)
 
     def as_conllu(one: Translated) -> bytes:
-        """The block of the first translation; for a long one a block for each part."""
+        """The block of the first translation, or the blocks of its parts if it has several."""
         parts = one.lines[0].transitions if one.lines else ([],)
         sentences = [delinearizer.sentence(tokens, escaped=False) for tokens in parts]
         if any(sentence.n_repairs for sentence in sentences):

@@ -1,4 +1,4 @@
-"""Where arcs over words go: columns in lines, and arcs in levels above them. Units are pixels.
+"""The layout of arcs over words: columns in lines, arcs in levels above them. Units are pixels.
 
 An arc is a bracket: up from one word, across at its level, and down to the other. Arcs are placed
 from the shortest to the longest, each one level above all those that it spans, and the ends of
@@ -21,15 +21,15 @@ from synmt_cli.core.trees.heads import ROOT
 
 MOST_COLUMNS = 10_000
 WORD, SMALL = 16, 11  # font sizes of words, and of tags and labels
-GAP = 16  # at least between words
-SLOT = 7  # at most between the ends of arcs at a word
+GAP = 16  # the least between words
+SLOT = 7  # the most between the ends of arcs at a word
 MARGIN = 34  # at both ends of a line of a broken sentence, for arcs that go on
 EDGE = 4
 _NARROW, _BROAD = frozenset("iljtfrI.,:;'!|()[]{}-` "), frozenset("mwMWOQG@%—")
 
 
 def text_width(text: str, size: float) -> float:
-    """An estimate, since the font is chosen where the picture is shown."""
+    """An estimate of a text's width: the font is chosen where the picture is shown."""
     return size * sum(map(_em, text))
 
 
@@ -46,8 +46,8 @@ def _em(char: str) -> float:
 class Part(NamedTuple):
     """The piece of an arc on one line: across from left to right at a level, from 1.
 
-    left_end, right_end: `head`, `dependent`, or `open` where the arc goes on. of: its arc. A
-    root's is one line down, with left == right.
+    left_end, right_end: `head`, `dependent`, or `open` where the arc goes on. of: its arc. The
+    part of a root is a line straight down, with left == right.
     """
 
     left: float
@@ -62,7 +62,7 @@ class Part(NamedTuple):
 class Line:
     """A line of the sentence: columns first to last - 1 and their middles.
 
-    levels: how many each layer of arcs has. parts: of each layer.
+    parts: the pieces of arcs in each layer.
     """
 
     first: int
@@ -84,8 +84,8 @@ def lines(
 ) -> list[Line]:
     """The lines of a sentence. layers: the arcs above the words, and those below.
 
-    width: in which lines fit, unless a word alone is wider. tokens: multiword tokens, whose forms
-    stand below the words. Raises TooLarge for more than MOST_COLUMNS.
+    width: the most that a line takes, unless a single word is wider. tokens: multiword tokens,
+    whose forms stand below the words. Raises TooLarge for more than MOST_COLUMNS.
     """
     if len(columns) > MOST_COLUMNS:
         raise TooLarge(f"{len(columns):,} words, and {MOST_COLUMNS:,} are the most")
@@ -129,7 +129,7 @@ def _gaps(widths: Sequence[float], arcs: Sequence[Arc]) -> list[float]:
 
 
 def _make_room(token: Token, widths: list[float], gaps: list[float]) -> None:
-    """Widens its word, or the gap before its last one, until its form reaches over no other."""
+    """Widens a token's word, or the gap before its last one, until its form overlaps no other."""
     a, b = token.first, token.last
     needed = text_width(shown(token.form), SMALL + 1) - 2 * EDGE
     if a == b:
@@ -154,7 +154,7 @@ def _ranges(rooms: Sequence[float], width: float) -> list[tuple[int, int]]:
 
 
 def _by_line(arcs: Sequence[Arc], ranges: Sequence[tuple[int, int]]) -> list[list[Arc]]:
-    """The arcs that end on each line, one end or both."""
+    """The arcs of each line: those with one end on it, or both."""
     begins = [first for first, _ in ranges]
     of_lines: list[list[Arc]] = [[] for _ in ranges]
     for arc in arcs:
@@ -176,7 +176,7 @@ def _parts(
     widths: Sequence[float],
     whole: float,
 ) -> list[Part]:
-    """The pieces of the arcs that end here, on the line of columns first to last - 1."""
+    """The pieces of the arcs `here` on the line of columns first to last - 1."""
     slots = _slots(here, first, last, widths)
     heights = [0] * (last - first + 1)  # gap i is before column first + i
     parts: list[Part] = []
@@ -213,7 +213,7 @@ def _role(arc: Arc, column: int) -> str:
 def _slots(
     arcs: Sequence[Arc], first: int, last: int, widths: Sequence[float]
 ) -> dict[tuple[Arc, int], float]:
-    """How far from a column's middle each arc ends there: longer ones nearer to the middle."""
+    """How far from the middle of a column each arc ends; longer arcs end nearer to the middle."""
     ends: dict[int, list[tuple[float, Arc]]] = defaultdict(list)
     for arc in arcs:
         for column in {arc.dependent, _low(arc), max(arc.head, arc.dependent)}:

@@ -37,7 +37,7 @@ _NAMESPACE = "http://www.w3.org/2000/svg"
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A picture that others can be placed next to: what it holds, and its size in pixels."""
+    """A picture that can be placed next to others: its content, and its size in pixels."""
 
     content: str
     width: float
@@ -46,9 +46,9 @@ class Drawn:
     description: str = ""
 
     def document(self, number: str = "1", paper: str = "") -> str:
-        """An SVG element of its own. number: makes its ids its own on a page.
+        """The picture as an SVG element. number: makes its ids unique on a page.
 
-        paper: the colour behind it where a browser shows it alone; elsewhere there is none.
+        paper: the background colour, for a browser that shows the picture alone; "" for none.
         """
         ids = f"t{number}", f"d{number}"
         named = element("title", shown(self.title, TITLE_LIMIT), id=ids[0])
@@ -76,7 +76,7 @@ def _n(value: float) -> str:
 
 
 def tree(one: Picture, layout: Layout = "arcs", width: float = 720) -> Drawn:
-    """One tree. width: into which arcs are broken; an upright tree is as wide as it is."""
+    """One tree. width: the longest line with arcs; an upright tree is as wide as it needs."""
     if one.problem:
         return _without_tree(one)
     try:
@@ -105,7 +105,7 @@ def compared(both: Differences, layout: Layout = "arcs", width: float = 720) -> 
 
 
 def beside(pictures: Sequence[Drawn], width: float = 720) -> Drawn:
-    """Pictures side by side, or one below the other where they are wider than that together."""
+    """Pictures side by side, or one below the other if together they are wider than `width`."""
     whole = sum(one.width for one in pictures) + 2 * GAP * (len(pictures) - 1)
     if whole > width:
         return stacked(pictures)
@@ -185,7 +185,7 @@ def _arcs(
 
 @dataclass(frozen=True, slots=True)
 class _LineDrawing:
-    """Draws a line; of a sentence that is written to the left, all places are mirrored."""
+    """Draws a line of a sentence; if that is written from right to left, places are mirrored."""
 
     one: Picture
     row: Line
@@ -271,7 +271,7 @@ class _LineDrawing:
         return "".join(parts)
 
     def _label(self, part: Part, ends: tuple[str, str], room: float) -> str:
-        """The label, with the word on another line where there is room for it."""
+        """The label; for an arc to another line also the word there, if there is room."""
         label = shown(part.of.label, LONGEST_LABEL)
         if "open" not in ends:
             return label
@@ -304,7 +304,7 @@ def _arrow(x: float, base: float, way: int, colour: str, kind: str) -> str:
 
 
 class _Look(NamedTuple):
-    """How a text is written. title: a word's whole. right: from left to right."""
+    """How a text is written. title: the whole word, if cut. right: written left to right."""
 
     anchor: str = "middle"
     title: str = ""
@@ -335,7 +335,7 @@ def _text(text: str, x: float, y: float, size: float, kind: str, look: _Look = _
 
 
 def _upright(one: Picture, marked: frozenset[int]) -> Drawn:
-    """A word at its depth, in the order of the sentence, below its head."""
+    """An upright tree: each word below its head, at its depth, in the order of the sentence."""
     placed = upright.layout(one)
     parts = []
     for arc in one.arcs:

@@ -12,7 +12,7 @@ from synmt_cli.core.trees.drawing import TooLarge
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.formats.reports.table import LATEX
 
-POINT = 1.35  # pixels of words in SVG that take a point of LaTeX's 10 point type
+POINT = 1.35  # pixels that words in SVG take for each point of LaTeX's 10-point type
 HEADER = "% needs \\usepackage{tikz-dependency}; letters beyond Latin need LuaLaTeX\n"
 MARKED = "edge style={dashed, very thick, red!70!black}, label style={font=\\bfseries}"
 _ESCAPES = {
@@ -32,7 +32,7 @@ def escaped(text: str, limit: int = 40) -> str:
 
 
 def tree(one: Picture, width: float = 345) -> str:
-    """One tree. width: in points, into which it is broken."""
+    """One tree. width: the longest line, in points; a longer sentence is broken."""
     problem = one.problem
     if not problem:
         try:
@@ -59,7 +59,7 @@ def _comment(one: Picture) -> str:
 def _environments(
     one: Picture, layers: Sequence[Sequence[Arc]], marked: frozenset[int], width: float
 ) -> Iterator[str]:
-    """The picture of each line. Sentences that are written to the left are, too."""
+    """The picture of each line. Sentences written from right to left run so in it, too."""
     rows = lines(one.columns, layers, width * POINT)
     for row in rows:
         opened = [
@@ -105,7 +105,7 @@ def _form(one: Picture, column: int) -> str:
 def _edge(
     arc: Arc, places: dict[int, int], n: int, layer: int, marked: frozenset[int], rightward: bool
 ) -> str:
-    """The command of one arc; what is on another line stands at the edge."""
+    """The command for one arc; an end that is on another line stands at the edge."""
     styles = ["edge below"] if layer else []
     if arc.dependent in marked and not arc.enhanced:
         styles.append(MARKED)

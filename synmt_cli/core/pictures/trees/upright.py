@@ -1,4 +1,4 @@
-"""Where the words of an upright tree go: down by depth, across in the order of the sentence.
+"""The layout of an upright tree: words go down by depth, across in the order of the sentence.
 
 A word stands right of the word before it, and far enough from the last word of its own depth. An
 edge lies between two neighbouring depths, so it runs through no word, and edges cross only in a
@@ -13,7 +13,7 @@ from synmt_cli.core.trees.drawing import TooLarge
 from synmt_cli.core.trees.heads import ROOT
 
 DEPTH = 76  # from one depth to the next
-BELOW = SMALL + 9  # what stands below the line of a word
+BELOW = SMALL + 9  # room for the tag and the label below a word
 LEAST = 14  # between the middles of neighbouring words, whatever their depths
 
 
@@ -53,12 +53,12 @@ def layout(one: Picture) -> Placed:
 
 
 def tag_and_label(column: Column, label: str) -> str:
-    """The line below a word."""
+    """The line below a word, with its tag and its label."""
     return " · ".join(filter(None, (shown(column.tag, LONGEST_LABEL), shown(label, LONGEST_LABEL))))
 
 
 def _depths(one: Picture) -> list[int]:
-    """The depth of each column, 0 of a root; an empty node hangs from the first of its heads."""
+    """The depth of each column, 0 for a root; an empty node hangs from the first of its heads."""
     heads = {arc.dependent: arc.head for arc in reversed(one.arcs)}
     depths: dict[int, int] = {ROOT: -1}
     for column in range(len(one.columns)):

@@ -1,16 +1,16 @@
 """Layers compiled by torch (TorchInductor; Ansel et al. 2024), for training.
 
-Compiled is what layers compute, and nothing is made anew: weights, their names and checkpoints
-stay. Layers without modifiers share one program. Sizes are variables of it, so that batches of
-other shapes need no other; a program depends on what a layer's modifiers are. What would need one
-of its own and is rare does not get it, since compiling takes a minute: batches without padding
-have a mask like all others, and what has one row or one column (to torch a size of 1 is another
-program) is computed as it is.
+Only the computation of layers is compiled: weights, their names and checkpoints stay the same.
+Layers without modifiers share one program. Sizes are variables of it, so that batches of other
+shapes need no other program; a program depends on what a layer's modifiers are. Rare batches that
+would need a program of their own do not get one, since compiling takes a minute: batches without
+padding get a mask like all others, and batches with one row or one column (to torch, a size of 1
+is another program) are computed without compiling.
 
-Attention with relations (model/relations.py) stays as it is, for it is made of few large
-operations already, and of such layers the rest is compiled.
+Attention with relations (model/relations.py) is not compiled, for it consists of few large
+operations already; the rest of such layers is.
 
-Validation and search compute without it: they would need programs of their own.
+Validation and search run without compiled layers: they would need programs of their own.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.errors import Unavailable
 
 BACKEND = "inductor"
-RESULTS = "TORCHINDUCTOR_CACHE_DIR"  # names the folder for them
+RESULTS = "TORCHINDUCTOR_CACHE_DIR"  # names the folder for compiled programs
 PROGRAMS = 128  # of one function at most: torch would go on without compiling after 8
 
 
 def compile_layers(model: Transformer, device: torch.device) -> None:
     """Lets the layers be compiled when they are first used. Raises Unavailable."""
     _refuse_without_compiler(device)
-    if os.environ.get(RESULTS) == os.sep:  # of cli.main, so that no folder is made in vain
+    if os.environ.get(RESULTS) == os.sep:  # set by cli.main, so that no folder is made in vain
         del os.environ[RESULTS]
     import torch._dynamo.config as settings
 
     settings.recompile_limit = max(settings.recompile_limit, PROGRAMS)
-    if device.type == "cpu":  # torch's own generator is faster than what is compiled of it
+    if device.type == "cpu":  # torch's own generator is faster than a compiled one
         import torch._inductor.config as inductor
 
         inductor.fallback_random = True
@@ -90,10 +90,10 @@ def _missing(what: str) -> Unavailable:
 
 
 def alike(batch: Batch, has_pairs: bool) -> Batch:
-    """The batch in the form that all batches have: with a mask, and with has_pairs.
+    """The batch in the form that all batches share, which has a mask.
 
-    has_pairs: whether any line of the corpus has two sentences, so that no form is taken that is
-    for single ones.
+    has_pairs: whether any line of the corpus has two sentences; then no batch takes the form for
+    lines of one.
     """
     source = batch.source
     pad = torch.zeros_like(source.ids, dtype=torch.bool) if source.pad is None else source.pad
@@ -126,7 +126,7 @@ def explained(is_compiled: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def paused(is_compiled: bool) -> Iterator[None]:
-    """Inside, layers compute as they are."""
+    """Inside, layers run without being compiled."""
     if not is_compiled:
         yield
         return

@@ -2,9 +2,9 @@
 
 fp16 has no numbers below 6e-8. The loss is multiplied by a scale, and the gradient divided by it
 in single precision. Where a gradient overflows, the update is left out and the scale halved;
-after AFTER updates without that it is doubled. Nobody waits for the device: the optimizer reads
-there whether it is to leave out an update (as with torch.amp.GradScaler, which knows no gradients
-that are summed over processes).
+after AFTER updates without overflow it is doubled. The host does not wait for the device: the
+optimizer reads there whether to leave out an update (as with torch.amp.GradScaler, which does not
+support gradients that are summed over processes).
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ PROGRAM = 250 * 2**20  # bytes of Python and torch before any tensor
 
 
 def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str, int]:
-    """Counts of a run; memory, in bytes at the peak, is a formula, good to a third on a CPU.
+    """Counts of a run; peak memory, in bytes, follows a formula good to a third on a CPU.
 
-    Four numbers for each parameter (weight, gradient, two moments), and for each padded
-    token about 10 vectors of d_model and 3 of d_ff a layer that the backward pass reads. What
-    modifiers keep, such as gcn's convolutions, is not counted.
+    It has four numbers for each parameter (weight, gradient, two moments), and for each padded
+    token about 10 vectors of d_model and 3 of d_ff per layer, which the backward pass reads. It
+    leaves out what modifiers keep, such as gcn's convolutions.
     """
     parameters = sum(p.numel() for p in model.parameters())
     batches, n = [*of_epoch(corpus, settings, 0)], settings.accumulate

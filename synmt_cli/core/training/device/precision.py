@@ -1,7 +1,8 @@
-"""Whether to train in bf16 or fp32: for one run, when it begins, and for many that are compared.
+"""Chooses bf16 or fp32: for one run, when it begins, or for many runs that are compared.
 
 On a GPU bf16 is taken where the hardware has it. On a processor with bf16 instructions it can be
-faster or slower than fp32, by the processor, the model and its batches, so both are timed.
+faster or slower than fp32, depending on the processor, the model and its batches, so both are
+timed.
 """
 
 import time
@@ -64,9 +65,9 @@ def choose(
 
 
 def for_all(device: torch.device) -> tuple[Precision, str]:
-    """fp32 or bf16 for models that are still to be made, and why: by one product of matrices.
+    """fp32 or bf16 for models that are still to be made, and why: it times a matrix product.
 
-    It is timed with one thread, which is what a training of many has.
+    It does so with one thread, since each training has one when many run at a time.
     """
     untimed = _untimed(device)
     if untimed is not None:
@@ -80,7 +81,7 @@ def for_all(device: torch.device) -> tuple[Precision, str]:
 
 
 def _untimed(device: torch.device) -> tuple[Precision, str] | None:
-    """What the kind of device says alone."""
+    """The choice where the device decides it without timing, and why; else None."""
     has_bf16 = devices.has_bf16(device)
     if device.type != "cpu":
         why = "this device has it" if has_bf16 else "this device has no bf16"
@@ -101,7 +102,7 @@ def _seconds(
     device: torch.device,
     precision: Precision,
 ) -> tuple[float, int]:
-    """The time of forward and backward passes through batches after the first, and how many."""
+    """The time of forward and backward passes through all batches but the first; their number."""
     begin, number = 0.0, 0
     for number, batch in enumerate(batches):
         if number <= 1:  # the first one also prepares memory and threads

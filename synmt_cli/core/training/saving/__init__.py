@@ -1,1 +1,1 @@
-"""What a training leaves in its run directory: checkpoints, its metrics, and events to watch."""
+"""The files that training leaves in its run directory: checkpoints, metrics, events to watch."""

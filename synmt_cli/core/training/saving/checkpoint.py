@@ -1,8 +1,8 @@
 """Checkpoints: everything that a run needs to go on as if it had not been stopped.
 
 A checkpoint is written under a temporary folder name and renamed when it is complete and
-on disk; old ones are removed only after that. One that was saved for a stop alone goes with
-the next, so that a run which was interrupted keeps what it would have kept.
+on disk; old ones are removed only after that. One that was saved only for a stop is removed with
+the next, so that an interrupted run keeps the checkpoints that it would have kept without a stop.
 """
 
 import contextlib
@@ -35,11 +35,11 @@ class TrainingState:
 
     step: updates made. epoch, batch: the next batch to read. best_step, best_value: the best
     validation, by the chosen metric; best_nll: its nats per token; least_nll: the fewest of any;
-    None if an early version saved them. stale: validations since one was the best by the metric
-    or by nats. validated: the step of the last validation. loss, nll,
-    losses, tokens: sums since the last report; losses are those of the modifiers, by variant.
-    gradient_norm: its sum over those updates. finished: why training is over, or "". for_stop: it
-    is saved for a stop alone, at a step that otherwise has none. random: generator states. scale,
+    None if an early version saved the state. stale: validations since one was the best by the
+    metric or by nats. validated: the step of the last validation. loss, nll, losses, tokens: sums
+    since the last report; losses are those of the modifiers, by variant. gradient_norm: its sum
+    over those updates. finished: why training is over, or "". for_stop: whether it is saved only
+    for a stop, at a step that otherwise has no checkpoint. random: generator states. scale,
     scale_age: of the loss in fp16 (loss_scale.py), else 0.
     """
 
@@ -64,7 +64,7 @@ class TrainingState:
     random: dict[str, Tensor] = field(default_factory=dict)
 
     def add(self, sums: Sequence[float], names: Sequence[str], n_tokens: int) -> None:
-        """Adds the losses of one update. sums: as `Sums.stacked` with these names."""
+        """Adds the losses of one update. sums: what `Sums.stacked` returns for these names."""
         smoothed, nll, *losses = sums
         self.loss += smoothed
         self.nll += nll
@@ -132,7 +132,7 @@ def remove_old(run: Run, share: Share, newest: int, keep: int) -> None:
 
 
 def _new_folder(folder: Path, share: Share) -> contextlib.AbstractContextManager[Path]:
-    """Where the first process writes; an older checkpoint of the same step is replaced."""
+    """The folder that the first process writes; it replaces an older one of the same step."""
     if not share.ranks.is_first:
         return contextlib.nullcontext(folder)
     try:
@@ -184,7 +184,7 @@ def save_weights(path: Path, share: Share, about: Mapping[str, str]) -> None:
 
 
 def read_weights(path: Path, model: torch.nn.Module, vocabulary: str) -> dict[str, Tensor]:
-    """Weights that fit the model. Raises SynmtError."""
+    """Reads weights that have to fit the model. Raises SynmtError."""
     return tensors.read(path, tensors.fitting(model, vocabulary, path))[0]
 
 
@@ -211,7 +211,7 @@ def load(
     for key, value in saved.items():
         kind, name = key.split(".", 1)
         moments[name][kind] = value
-    # Only a fused optimizer has its counts of steps on the device: any other would ask for them.
+    # Only a fused optimizer has its step counts on the device: any other would wait to read them.
     on_cpu = () if optimizer.defaults.get("fused") else ("step",)
     for name, parameter in share.model.named_parameters():
         optimizer.state[parameter] = {

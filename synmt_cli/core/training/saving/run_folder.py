@@ -59,8 +59,8 @@ KEPT_STARTS = 100  # in env.json
 def locked(folder: Path) -> Iterator[Callable[[], None]]:
     """Creates the folder and holds its lock. Raises CreateError, also for a second writer.
 
-    Yields a function that raises WriteError once another folder, or none, is at this path: what
-    writes there would write into another run.
+    Yields a function that raises WriteError once another folder, or none, is at this path: later
+    writes would then go into another run.
 
     Nothing in the folder is looked at, or removed, by anyone who does not hold the lock. The
     kernel releases it when the process ends, however it ends. Raises ReadError for a folder in
@@ -90,7 +90,7 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
 
 @dataclass(frozen=True, slots=True)
 class _Lock:
-    """The lock of a folder, held. made_folder, made_file: whether it made these itself.
+    """The lock held on a folder. made_folder, made_file: whether taking it made these.
 
     place: the folder, as os.stat gives it.
     """
@@ -122,7 +122,7 @@ class _Lock:
     def remove_new(self, folder: Path, begun: bool) -> None:
         """Removes the folder that it made, or the file, as far as the system allows it.
 
-        begun: whether files that are there now are those of a run, which a lock has to tell.
+        begun: whether the files there belong to a run; if so the lock stays, to tell that.
         """
         with contextlib.suppress(OSError):
             if not self.is_of(folder):
@@ -245,7 +245,7 @@ def establish(
 ) -> None:
     """Writes the files of a new run directory, or checks that an old one is the same run.
 
-    parser: a file to copy, of the digest in `tables`. Raises as `refuse_another_run`.
+    parser: a file to copy, with the digest in `tables`. Raises what `refuse_another_run` raises.
     """
     refuse_another_run(run, tables)
     if (begun := begun_with(run)) is not None:
@@ -291,7 +291,7 @@ def _refuse_mean(run: Run) -> None:
 
 
 def _earlier(run: Run) -> list[Any]:
-    """What env.json says of the starts of a run so far, oldest first. Raises SynmtError."""
+    """The starts of a run so far, from env.json, oldest first. Raises SynmtError."""
     if not os.path.lexists(run.environment):
         return []
     last = run.read_environment()
@@ -321,8 +321,8 @@ def environment(threads: int, device: str, processes: int) -> dict[str, Any]:
 def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocabularies:
     """The sentencepiece models of that fingerprint among the *.model files of `folders`.
 
-    Other files may have such names: what is no regular file of a model's size, or cannot be read,
-    is passed over. Raises ConfigError if none has the fingerprint: then the user must name one.
+    Other files may have such names: those that are not regular files of a model's size, or cannot
+    be read, are skipped. Raises ConfigError if none has the fingerprint: the user must name one.
     """
     if not fingerprint:
         raise ConfigError(
@@ -352,12 +352,12 @@ def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocab
 
 
 class Metrics:
-    """metrics.jsonl. Lines after the step that a run resumes from are dropped first, and its
-    validation where the checkpoint does not know of one, since it is made again.
+    """Writes metrics.jsonl. Lines after the step that a run resumes from are dropped first, as is a
+    validation at that step if the checkpoint does not know of it: it is made again.
 
     Each line has `time`, of the clock in UTC, and `seconds` since training began, without the time
-    from the last line before a stop to the start that resumes. `also` is given each object, those
-    that are kept first.
+    between the last line before a stop and the start that resumes. `also` is called with each
+    object, first with those that are kept.
     """
 
     def __init__(

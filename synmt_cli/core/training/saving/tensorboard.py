@@ -36,7 +36,7 @@ class EventFile:
     """A new file in a folder of event files, to be closed.
 
     It begins by telling TensorBoard to forget the folder's earlier files, since it is given the
-    whole course of a run, also when the run resumes.
+    whole course of a run, even when the run resumes.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -85,7 +85,7 @@ def _figures(line: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Yields (tag, number): `train/nll`, `dev/words/perplexity`, and `dev/bleu` by the metric."""
     kind = str(line.get("event", "train"))
     drawn = {name: value for name, value in line.items() if name not in NOT_DRAWN}
-    if "metric" in line and line["metric"] != "loss":  # that is -nll, to be the greater the better
+    if "metric" in line and line["metric"] != "loss":  # its value is -nll, so that more is better
         drawn[str(line["metric"])] = line.get("value")
     yield from _numbers(drawn, kind)
 

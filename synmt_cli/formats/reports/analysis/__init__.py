@@ -1,1 +1,1 @@
-"""What `synmt analyze` reports of models: the weight of syntax, and what probes find."""
+"""The reports of `synmt analyze` on models: the weight of syntax, and what probes find."""

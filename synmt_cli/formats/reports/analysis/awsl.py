@@ -1,4 +1,4 @@
-"""What `synmt analyze awsl` reports. Layers and heads count from 0."""
+"""The report of `synmt analyze awsl`. Layers and heads count from 0."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,9 +13,10 @@ COMMAND = "analyze awsl"
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
-    """One layer. variants: those that change its scores. weight: the mean over its heads.
+    """The weights of one layer. variants: the names of those that change its scores.
 
-    A weight is the share of syntax; None where no pair of tokens counted.
+    weight: the mean over its heads. A weight is the share of syntax; None where no pair of tokens
+    counted.
     """
 
     layer: int
@@ -24,14 +25,14 @@ class LayerWeights:
     heads: list[float | None]
 
     def document(self) -> dict[str, object]:
-        """A weight that is not defined is null."""
+        """The fields; a weight that is not defined is null."""
         start = {"layer": self.layer, "variants": self.variants, **_values(self.weight)}
         return {**start, "heads": [{"head": i, **_values(one)} for i, one in enumerate(self.heads)]}
 
 
 @dataclass(frozen=True, slots=True)
 class RunWeights:
-    """One run, its layers from the bottom."""
+    """The weights of one run, its layers from the bottom."""
 
     run: str
     variant: str
@@ -41,7 +42,7 @@ class RunWeights:
 
 @dataclass(frozen=True, slots=True)
 class AwslReport:
-    """Runs on the same records. left_out: why a record was not measured -> how many."""
+    """Runs on the same records. left_out: why records were not measured -> how many."""
 
     runs: list[RunWeights]
     left_out: dict[str, int] = field(default_factory=dict)
@@ -64,7 +65,7 @@ class AwslReport:
         ]
 
     def records(self) -> Iterator[Record]:
-        """For each run and layer one for all heads and one for each."""
+        """For each run and layer, one for all heads together and one for each head."""
         for run in self.runs:
             for one in run.layers:
                 weights: list[tuple[Value, float | None]] = [(ALL, one.weight)]
@@ -80,7 +81,7 @@ class AwslReport:
 
 
 def _values(awsl: float | None) -> dict[str, float | None]:
-    """awsl: the share of syntax; equation_7: that of the normal logits, as eq. 7 is printed."""
+    """awsl: the share of syntax; equation_7: the share of the normal logits, as in eq. 7."""
     return {"awsl": awsl, "equation_7": None if awsl is None else 1.0 - awsl}
 
 

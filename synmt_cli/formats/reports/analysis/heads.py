@@ -1,4 +1,4 @@
-"""What `synmt analyze heads` reports. Layers and heads count from 0."""
+"""The report of `synmt analyze heads`. Layers and heads count from 0."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,14 +9,15 @@ from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import Cell, Notes, Record, Row, Table
 
 COMMAND = "analyze heads"
-DIRECTIONS = ("up", "down")  # of looking: from a word to its parent, from a parent to a word
+DIRECTIONS = ("up", "down")  # a head looks from a word to its parent, or from a parent to a word
 
 
 @dataclass(frozen=True, slots=True)
 class HeadFigures:
-    """One attention head in one direction, over the words of a relation.
+    """The figures of one attention head in one direction, over the words of a relation.
 
-    accuracy: the share of words whose parent is found. weight: that of their parents, on average.
+    accuracy: the share of words whose parent is found. weight: the mean weight between a word and
+    its parent.
     """
 
     layer: int
@@ -28,9 +29,10 @@ class HeadFigures:
 
 @dataclass(frozen=True, slots=True)
 class RelationFigures:
-    """One relation, or all. offset, by_offset: the best fixed one, and the share that it finds.
+    """The figures of one relation, or of all together.
 
-    They are None, and there are no heads, where there is no word.
+    offset: the best fixed one. by_offset: the share of parents that it finds. Without words both
+    are None, and there are no heads.
     """
 
     relation: str
@@ -41,7 +43,7 @@ class RelationFigures:
 
     @property
     def best(self) -> HeadFigures | None:
-        """The head that finds most; of several the lowest, and up before down."""
+        """The head that finds the most parents; of equal ones the lowest, up before down."""
         return max(self.heads, key=lambda one: one.accuracy, default=None)
 
     def by_layer(self, looks: str) -> dict[int, list[float]]:
@@ -55,7 +57,7 @@ class RelationFigures:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """One run. relations: all together, then each, the most frequent first."""
+    """The figures of one run. relations: all together, then each, the most frequent first."""
 
     run: str
     variant: str
@@ -65,9 +67,9 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class HeadsReport:
-    """Runs on the same records. least: words of a relation that the tables for people show.
+    """Runs on the same records. least: how many words a relation needs to be in tables for people.
 
-    left_out: why a record was not measured -> how many.
+    left_out: why records were not measured -> how many.
     """
 
     runs: list[RunFigures]
@@ -105,7 +107,7 @@ class HeadsReport:
         return Table(header, rows, left=3, title=title)
 
     def records(self) -> Iterator[Record]:
-        """For each run, relation, layer, head and direction."""
+        """One for each run, relation, layer, head and direction."""
         for run in self.runs:
             for one in run.relations:
                 for head in one.heads:
@@ -125,7 +127,7 @@ class HeadsReport:
 
 
 def _all_heads(run: RunFigures, looks: str) -> Table:
-    """A row for each layer: what its heads find of all arcs."""
+    """A row for each layer: the share of all arcs that each of its heads finds."""
     found = run.relations[0].by_layer(looks)
     rows: list[Row] = [[layer, *(Cell(n, ".1%") for n in row)] for layer, row in found.items()]
     n_heads = max(map(len, found.values()), default=0)
@@ -167,7 +169,7 @@ def _run(one: Any) -> RunFigures:
     for figures in relations:
         sizes = {len(row) for looks in DIRECTIONS for row in figures.by_layer(looks).values()}
         if len(sizes) > 1:
-            raise ValueError  # layers of other numbers of heads are of no model
+            raise ValueError  # no model has layers with different numbers of heads
     run, variant = documents.text(one["run"]), documents.text(one["variant"])
     return RunFigures(run, variant, documents.count(one["sentences"]), relations)
 

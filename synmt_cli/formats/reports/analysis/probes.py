@@ -1,4 +1,4 @@
-"""What `synmt analyze probe` reports. Accuracies are percent."""
+"""The report of `synmt analyze probe`. Accuracies are percent."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -21,11 +21,12 @@ class TaskInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """One run on one task: means over the seeds of the classifier.
+    """The result of one run on one task: means over the seeds of the classifier.
 
-    accuracy: on test; dev_accuracy: of the model that was kept. sd: of the accuracies, None for
-    one seed. standard_error: of an accuracy on so many test sentences. control: accuracy on the
-    control task, None without one; selectivity: accuracy - control (Hewitt and Liang 2019).
+    accuracy: on test. dev_accuracy: on dev, by the model that was kept. sd: the standard deviation
+    of the accuracies, None for one seed. standard_error: the error of an accuracy on that many
+    test sentences. control: accuracy on the control task, None without one. selectivity: accuracy
+    - control (Hewitt and Liang 2019).
     """
 
     task: str
@@ -51,7 +52,7 @@ class ProbedRun:
 
     @property
     def name(self) -> str:
-        """How tables name it."""
+        """Its name in tables."""
         return self.run if self.layer is None else f"{self.run} layer {self.layer}"
 
 

@@ -1,4 +1,4 @@
-"""What `synmt analyze probe --structural` reports. Shares are percent."""
+"""The report of `synmt analyze probe --structural`. Shares are percent."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ BASELINE = "linear position"
 @dataclass(frozen=True, slots=True)
 class StructuralFigures:
     """Figures by measure, None where one is not defined: means over seeds, their standard
-    deviations, and the standard errors of one seed's, from the draw of test sentences.
+    deviations, and the standard errors of one seed's figures, from the draw of test sentences.
 
     epochs: a mean over the probes; None for the baseline.
     """
@@ -36,7 +36,7 @@ class StructuralFigures:
         return cells
 
     def record(self) -> Record:
-        """Every figure, under one name each; what is not defined is empty."""
+        """Every figure by its name; one that is not defined is empty."""
         values: dict[str, Value] = dict(self.means)
         values |= {f"{name}_sd": sd for name, sd in self.deviations.items()}
         values |= {f"{name}_standard_error": error for name, error in self.errors.items()}
@@ -65,7 +65,7 @@ class StructuralReport:
     seeds: int
 
     def sections(self) -> Iterator[Table | Notes]:
-        """The baseline, each layer, then what the figures are."""
+        """The baseline, each layer, then notes that explain the figures."""
         rows: list[Row] = [[BASELINE, "", "", *self.baseline.cells()]]
         for one in self.layers:
             layer = "output" if one.layer is None else one.layer

@@ -1,1 +1,1 @@
-"""What `synmt score` reports: written, read back, and compared over several test sets."""
+"""The reports of `synmt score`: written, read back, and compared over several test sets."""

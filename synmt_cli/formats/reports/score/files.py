@@ -72,14 +72,14 @@ class _Object:
         return kind(value) if kind is float else value  # type: ignore[call-arg]
 
     def maybe(self, name: str, read: Callable[[str], T]) -> T | None:
-        """What `read` makes of a field, None where it is null or absent."""
+        """A field as `read` returns it, None if it is null or absent."""
         return None if self.value.get(name) is None else read(name)
 
     def number(self, name: str) -> float:
         return self.get(name, float)
 
     def whole(self, name: str, most: int = WHOLE) -> int:
-        """A number of things, or a seed."""
+        """A whole number from 0 to `most`: a number of things, or a seed."""
         value = self.get(name, int)
         if not 0 <= value <= most:
             raise foreign(self.source, f"{name} of {self.where} is not from 0 to {most:,}")
@@ -146,7 +146,7 @@ def _report(one: _Object) -> ScoreReport:
 
 
 def _contradiction(report: ScoreReport, metrics: Set[str], systems: Set[str]) -> str:
-    """What the parts of a report, each of which is well formed, say differently; or ""."""
+    """How the parts of a report, each of which is well formed, contradict each other; or ""."""
     others = report.systems[1:]
     results = [one for system in others for one in system.paired.values()]
     results += [pair.result for pair in report.pairs]
@@ -184,7 +184,7 @@ def _all_or_none(given: Sequence[Set[str]], names: Set[str]) -> bool:
 
 
 def _has_intervals(report: ScoreReport, metrics: Set[str]) -> bool:
-    """Whether all scores have intervals, but for those of single outputs among several, or none."""
+    """Whether all scores have intervals, or none has. Single outputs among several have none."""
     given: dict[bool, list[Set[str]]] = {False: [], True: []}
     for one in report.systems:
         given[report.several and len(one.files) == 1].append(one.intervals.keys())
@@ -192,7 +192,7 @@ def _has_intervals(report: ScoreReport, metrics: Set[str]) -> bool:
 
 
 def _has_same_parts(report: ScoreReport, metric: str) -> bool:
-    """Whether the scores of all seeds of all systems have parts of the same names, or none."""
+    """Whether the scores of all seeds and systems have parts with the same names, or no parts."""
     each = [flat(parts) for one in report.systems for parts in one.parts.get(metric, [])]
     return all(parts.keys() == each[0].keys() for parts in each)
 

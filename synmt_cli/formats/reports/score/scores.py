@@ -1,4 +1,4 @@
-"""What `synmt score` reports: systems x seeds x metrics x buckets, with their comparisons.
+"""The report of `synmt score`: systems x seeds x metrics x buckets, with their comparisons.
 
 files.py gives back the report that `--format json` wrote: docs/score-json.md describes its fields.
 """
@@ -39,12 +39,12 @@ FALSE_ALARMS = (
 
 @dataclass(frozen=True, slots=True)
 class ScoredBucket:
-    """The scores by metric name of each system, in the order of systems, or None where n is 0.
+    """A bucket. scores: each system's by metric name, in the order of systems; None if n is 0.
 
-    low, high: the least and the greatest length, depth or distance; high is None where there is
-    no limit, and both are where a bucket is no range. by: what the segments were divided by.
-    paired: by metric name, each system against the first; empty for the first, without a test,
-    and where there are too few segments.
+    low, high: the least and the greatest length, depth or distance; high is None if there is no
+    limit, and both are None if the bucket is not a range. by: what the segments were divided by.
+    paired: each system's comparisons with the first, by metric name; empty for the first, without
+    a test, and if there are too few segments.
     """
 
     name: str
@@ -56,12 +56,12 @@ class ScoredBucket:
     paired: Sequence[Mapping[str, PairedComparison]] = ()
 
     def delta(self, system: int, metric: str) -> float | None:
-        """That system's score - the first system's, or None where n is 0."""
+        """The system's score - the first system's, or None if n is 0."""
         score, baseline = self.scores[system][metric], self.scores[0][metric]
         return None if score is None or baseline is None else score - baseline
 
     def comparison(self, system: int, metric: str) -> PairedComparison | None:
-        """That system against the first."""
+        """The comparison of the system with the first, if there is one."""
         return self.paired[system].get(metric) if self.paired else None
 
     def document(self, systems: Sequence[ScoredSystem]) -> dict[str, object]:
@@ -80,7 +80,7 @@ class ScoredBucket:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPair:
-    """One of all pairs: names of two systems, and of the metric."""
+    """One of all pairs of systems, by name, compared by one metric."""
 
     metric: str
     baseline: str
@@ -95,11 +95,11 @@ class ComparedPair:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a report was made. correction: HOLM or UNCORRECTED. n_comparisons: how many p there
-    are of the whole test set, n_bucket_comparisons: of buckets. interval: how ci95 is made.
-    smallest: buckets of fewer segments are not tested, nor is one of all. options: settings of
-    metrics. versions: of programs. command: the words that were typed; none in reports of early
-    versions.
+    """How a report was made. correction: HOLM or UNCORRECTED. n_comparisons: how many p values the
+    whole test set has; n_bucket_comparisons: how many the buckets have. interval: how ci95 is
+    made. smallest: buckets of fewer segments are not tested, nor is a bucket of all segments.
+    options: settings of metrics. versions: those of programs. command: the words that were typed;
+    none in reports of early versions.
     """
 
     correction: str = UNCORRECTED
@@ -114,10 +114,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class ScoreReport:
-    """The results of one run. formula: how p was computed; interval_n: samples behind ci95.
+    """The results of one run. formula: how p was computed. interval_n: how many samples give ci95.
 
-    pairs: with --all-pairs every pair of systems. clusters: then by metric name the systems,
-    best first, in groups. detailed: whether tables show what scores are made of.
+    pairs: every pair of systems, with --all-pairs. clusters: the systems in groups, best first, by
+    metric name, with --all-pairs. detailed: whether tables show what scores are made of.
     """
 
     n: int
@@ -156,7 +156,7 @@ class ScoreReport:
 
     @property
     def correction(self) -> str:
-        """For how many comparisons p is corrected, or is not; "" for a single one."""
+        """A note: how many comparisons p is corrected for, or that it is not; "" for only one."""
         n = self.settings.n_comparisons + self.settings.n_bucket_comparisons
         if self.corrected:
             return f"p (Holm): corrected for {self.families} (Holm 1979)"
@@ -166,14 +166,14 @@ class ScoreReport:
 
     @property
     def families(self) -> str:
-        """For how many comparisons p is corrected."""
+        """The number of comparisons that p is corrected for, in words."""
         n, in_buckets = self.settings.n_comparisons, self.settings.n_bucket_comparisons
         whole = f"{counted(n, 'comparison')} of the whole test set"
         return f"{whole}; in buckets separately, for {in_buckets:,}" if in_buckets else whole
 
     @property
     def verdicts(self) -> list[str]:
-        """What the comparisons with the first system come to, in words; none without a test."""
+        """The outcome of the comparisons with the first system, in words; none without a test."""
         n_corrected = self.settings.n_comparisons if self.corrected else 0
         return sentences(self.metrics, self.systems, n_corrected)
 
@@ -184,7 +184,7 @@ class ScoreReport:
 
     @property
     def least(self) -> str:
-        """The least p that the samples can show, or "": it may be too large for stars."""
+        """The least p that the samples can show, if it is too large for stars; otherwise ""."""
         if not self._results:
             return ""
         n, in_buckets = self.settings.n_comparisons, self.settings.n_bucket_comparisons
@@ -226,7 +226,7 @@ class ScoreReport:
         return Table(["system", *labels], rows, title=title)
 
     def _alone(self) -> Table:
-        """The interval of each score; with several seeds their deviation and their scores too."""
+        """The interval of each score; with several seeds also their deviation and their scores."""
         rows: list[Row] = []
         for system in self.systems:
             for metric in self.metrics:
@@ -242,7 +242,7 @@ class ScoreReport:
         return Table(header, rows, left=2, title="Each system alone")
 
     def _parts(self) -> Iterator[Table]:
-        """What scores are made of; with several seeds the means: of counts an int if whole."""
+        """The parts of scores; with several seeds their means. A whole mean of counts is an int."""
         for metric in self.metrics:
             rows: list[Row] = []
             for system in self.systems:
@@ -419,7 +419,7 @@ class ScoreReport:
         return {**spread, "sd": "" if deviation is None else deviation}
 
     def document(self) -> dict[str, object]:
-        """`paired` of the baseline is empty, the score of an empty bucket null."""
+        """The baseline's `paired` is empty, the score of an empty bucket null."""
         systems = [
             {
                 "name": one.name,
@@ -444,7 +444,7 @@ class ScoreReport:
 
 
 def flat(parts: Parts) -> dict[str, float]:
-    """Lists with one number for each order as one column for each.
+    """The parts as columns: a list with one number for each order becomes one column for each.
 
     >>> flat({"precision": [60.0, 30.0], "BP": 1.0})
     {'precision 1': 60.0, 'precision 2': 30.0, 'BP': 1.0}

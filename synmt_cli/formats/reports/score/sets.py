@@ -9,7 +9,7 @@ from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.score.systems import MOST_DIGITS, shown_p, stars
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 
-DIGITS = 2  # of a score in a table, where the report does not say
+DIGITS = 2  # after the point of a score in a table, if the report does not say
 LOWER_IS_BETTER = frozenset({"ter"})  # in reports that do not say so
 
 
@@ -17,8 +17,8 @@ LOWER_IS_BETTER = frozenset({"ter"})  # in reports that do not say so
 class SetScores:
     """The contents of one file: the name of each system and its score by metric name.
 
-    lower: the metrics of which lower scores are better. digits: after the point of a score of a
-    metric, DIGITS where it is missing.
+    lower: the metrics whose lower scores are better. digits: how many the scores of a metric have
+    after the point; DIGITS for a metric that is missing.
     """
 
     source: str
@@ -29,9 +29,9 @@ class SetScores:
 
 @dataclass(frozen=True, slots=True)
 class SetPair:
-    """One score of a system and that of the baseline. better: 1 won, -1 lost, 0 a tie.
+    """The score of a system and that of the baseline. better: 1 won, -1 lost, 0 a tie.
 
-    digits: after the point, in a table.
+    digits: how many a table shows after the point.
     """
 
     set: str
@@ -47,14 +47,14 @@ class SetPair:
         return self.score - self.baseline
 
     def document(self) -> Record:
-        """The difference stands in place of `better`."""
+        """The names and scores, and the difference in place of `better`."""
         names = {"set": self.set, "metric": self.metric}
         return {**names, "baseline": self.baseline, "score": self.score, "delta": self.delta}
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedSystem:
-    """A system against the baseline over (set, metric) pairs. p: of wins and losses."""
+    """A system against the baseline over (set, metric) pairs. p: by its wins and losses."""
 
     name: str
     pairs: list[SetPair]
@@ -109,7 +109,7 @@ class SetReport:
             yield {"system": one.name, "set": ALL, "metric": ALL, **one.counts, "p": one.p}
 
     def document(self) -> dict[str, object]:
-        """What was tested, then every pair by system."""
+        """The facts of the test, then every pair by system."""
         return {
             "test": "sign",
             "unit": "set x metric",
@@ -138,7 +138,7 @@ def read(path: str) -> SetScores:
 
 
 def _metrics(metrics: object, source: str) -> dict[str, dict[str, Any]] | None:
-    """What a report says of each metric, by its name; None if it says nothing."""
+    """The metrics that a report describes, by name; None if it describes none."""
     if metrics is None:
         return None
     found = {}

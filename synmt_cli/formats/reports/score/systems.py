@@ -1,4 +1,4 @@
-"""Systems as `synmt score` reports them, and what a test says of two of them."""
+"""Systems as `synmt score` reports them, and the results of tests that compare two of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ COMPARISON = (
     *("p_corrected", *SIDES),
 )
 EQUAL_VARIANCE = "equal-variance"  # the definition of p where one of two systems has one output
-OVER_SEEDS = ("seeds", "matched", EQUAL_VARIANCE)  # where p is of t
+OVER_SEEDS = ("seeds", "matched", EQUAL_VARIANCE)  # definitions by which p comes from a t test
 OF_T = "t test over seeds and sentences"
-SAMPLED = ("centred", "sacrebleu", "two-sided", "stratified")  # where p is from 1 / (n + 1)
+SAMPLED = ("centred", "sacrebleu", "two-sided", "stratified")  # by these p is at least 1 / (n + 1)
 MOST_DIGITS = 30  # after the point, in a report that is read
 Interval = tuple[float, float]
 Parts = Mapping[str, Any]  # what a score is made of: numbers, or lists with one for each order
@@ -40,12 +40,12 @@ def shown_p(p: float | None, after: str = "", room: int = 0) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """A comparison with a baseline. delta: system - baseline. ci95: of delta, (low, high).
+    """A comparison with a baseline. delta: system - baseline. ci95: (low, high) of delta.
 
     n: samples drawn, or in a sign test the sentences that were not ties. p: as the test gives
-    it; corrected: for all comparisons of the report, None where it is the only one or nothing
-    is corrected. counts: wins, losses and ties of a sign test. contradicts: whether the test
-    finds the other system better than delta does.
+    it. corrected: p corrected for all comparisons of the report; None if there is only one or
+    nothing is corrected. counts: wins, losses and ties of a sign test. contradicts: whether the
+    test and delta disagree on which system is better.
     """
 
     test: str
@@ -61,23 +61,23 @@ class PairedComparison:
 
     @property
     def method(self) -> str:
-        """The test, as readers know it."""
+        """The name that readers know the test by."""
         return OF_T if self.definition in OVER_SEEDS else TESTS[self.test]
 
     @property
     def decisive(self) -> float:
-        """The p that stars follow: corrected where there is such a p."""
+        """The p that stars follow: the corrected one, if there is one."""
         return self.p if self.corrected is None else self.corrected
 
     def mark(self) -> str:
-        """Stars for a difference that the test confirms. No difference is never significant."""
+        """Stars for a difference that the test confirms. A difference of 0 never has any."""
         return stars(self.decisive) if self.delta and not self.contradicts else ""
 
     def least(self, families: Mapping[str, int]) -> str:
         """The least p that its samples can show, or "" where that is small enough for stars.
 
-        families: how many comparisons are corrected together, by what a reader calls them; none
-        if p is not corrected.
+        families: a name for readers -> how many comparisons are corrected together; empty if p is
+        not corrected.
         """
         if self.definition not in SAMPLED:
             return ""
@@ -122,7 +122,7 @@ class MetricInfo:
         return f"{delta:+.{self.digits}f}"
 
     def interval(self, ci95: Interval, sign: str = "") -> str:
-        """An interval of scores, or with the sign `+` of differences."""
+        """An interval of scores, or, with the sign `+`, of differences."""
         return f"[{ci95[0]:{sign}.{self.digits}f}, {ci95[1]:{sign}.{self.digits}f}]"
 
     def document(self) -> dict[str, Value | bool]:
@@ -136,8 +136,8 @@ class ScoredSystem:
     """One system: its score by metric name and, except for the baseline, its comparisons.
 
     scores: with several seeds their mean. files: one for each seed. seeds: the score of each.
-    intervals: of the score alone; none of a single output among systems with several. parts: what
-    the score of each seed is made of.
+    intervals: those of its own scores; none for a single output among systems with several. parts:
+    what the score of each seed is made of.
     """
 
     name: str
@@ -149,12 +149,12 @@ class ScoredSystem:
     parts: dict[str, list[Parts]] = field(default_factory=dict)
 
     def deviation(self, metric: str) -> float | None:
-        """The standard deviation of the seeds' scores; None of one seed."""
+        """The standard deviation of the seeds' scores; None for one seed."""
         seeds = self.seeds.get(metric, ())
         return stdev(seeds) if len(seeds) > 1 else None
 
     def figures(self, metric: MetricInfo) -> dict[str, object]:
-        """All about one metric."""
+        """Every figure of one metric."""
         name = metric.name
         return {
             "score": self.scores[name],

@@ -1,4 +1,4 @@
-"""What the comparisons with the first system come to, in words."""
+"""The outcome of the comparisons with the first system, in words."""
 
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +36,7 @@ def sentences(
 ) -> list[str]:
     """A line for each system that was compared with the first, by the p that stars follow.
 
-    Then what limits the answer. n_corrected: for how many comparisons p is corrected, if it is.
+    Then lines on what limits the answer. n_corrected: how many comparisons p is corrected for.
     """
     compared = [system for system in systems[1:] if system.paired]
     said = [f"{one.name}: {_verdict(metrics, one)}" for one in compared]
@@ -66,7 +66,7 @@ def _verdict(metrics: Sequence[MetricInfo], system: ScoredSystem) -> str:
 
 
 def _undecided(results: Sequence[PairedComparison], n_corrected: int) -> Iterator[str]:
-    """What that word means: ± is half of the interval."""
+    """Explains the word `undecided`: what follows ± is half of the interval."""
     if all(one.mark() for one in results):
         return
     if all(
