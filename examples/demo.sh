@@ -6,6 +6,8 @@
 # that are not in the training set, some with deeper relative clauses.
 #
 #   bash examples/demo.sh [OUT]          (default: demo)
+#
+# In an environment that has synmt; `make demo` sets one up.
 set -euo pipefail
 out=${1:-demo}
 mkdir -p "$out"

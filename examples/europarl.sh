@@ -3,7 +3,7 @@
 #
 #   bash examples/europarl.sh DATA EN_MODEL [OUT] [VARIANTS] [SEEDS] [PAIRS] [PRESET] [CONFIG]
 #
-# DATA: a folder with {train,dev,test}.{en,fr}.xz (docs/results.md, "Data", says what they are), of
+# DATA: a folder with {train,dev,test}.{en,fr}.xz (docs/results.md, "Plans, data and parsers", says which), of
 # which the first PAIRS (30000) of train are used and the first 1,000 of dev. EN_MODEL: a UDPipe model for English. OUT: a new folder (default:
 # runs/europarl); `make -j2 -C OUT` goes on after an interruption. PRESET: tiny (the default), or
 # base on a GPU, which serves one training at a time: `JOBS=1 bash ...`. CONFIG: settings in place of

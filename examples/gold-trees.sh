@@ -5,7 +5,7 @@
 #
 #   bash examples/gold-trees.sh EXPERIMENT GOLD REFERENCE [VARIANT]
 #
-# EXPERIMENT: its folder, after `make`. GOLD: sentences with gold trees (CoNLL-U). REFERENCE: their
+# EXPERIMENT: its folder, made with `init --parser`, after `make`. GOLD: sentences with gold trees (CoNLL-U). REFERENCE: their
 # translations, one a line. VARIANT: one of its variants that read trees, by default the first.
 # Translations go to EXPERIMENT/gold-trees, with scores.VARIANT.txt, in which each model is compared
 # with itself, and VARIANT-FIRST.txt, with the experiment's first variant.
@@ -16,6 +16,7 @@ if [ $# -lt 3 ]; then
 fi
 gold=$(realpath "$2") reference=$(realpath "$3")
 cd "$1"
+if [ -e variants.py ]; then export SYNMT_VARIANTS=variants.py; fi # a copy of variants of your own
 variant=${4:-$(cut -d" " -f1 data/READERS)} out=gold-trees
 # The first variant that writes no trees; its length penalty is that of all but those that do
 baseline=$(cat data/SHARED)

@@ -19,6 +19,7 @@ if [ ! -e "$1/data/READERS" ]; then
 fi
 parser=${3:+$(realpath "$3")}
 cd "$1"
+if [ -e variants.py ]; then export SYNMT_VARIANTS=variants.py; fi # a copy of variants of your own
 variant=${2:-$(cut -d" " -f1 data/READERS)} out=right-trees
 [ -n "$variant" ] || { echo "right-trees.sh: no variant of this experiment reads trees" >&2; exit 2; }
 case " $(cat data/READERS) " in

@@ -28,7 +28,7 @@ synmt init "$out" --preset tiny --tgt-parser "$model" --variants "$variants" --s
   --test-src "$(file "$test.$src")" --test-tgt "$(file "$test.$tgt")"
 printf '%s\n' 'max_steps = 6000      # updates' '' '[model]' 'decoder_layers = 2' \
   >> "$out/config.toml"
-# Search is exact, as in docs/results.md; with --patience 1, which init chooses, it takes far less time.
+# Search is exact, as in docs/results/trees; --patience 1, which init chooses, takes far less time.
 sed -e 's/^PATIENCE := 1$/PATIENCE :=/' -e 's/^LENPENS := .*/LENPENS := 0.2:1.6/' "$out/Makefile" \
   > "$out/exact"
 mv "$out/exact" "$out/Makefile"

@@ -25,6 +25,7 @@ if [ ! -e "$1/data/READERS" ]; then
   exit 2
 fi
 cd "$1"
+if [ -e variants.py ]; then export SYNMT_VARIANTS=variants.py; fi # a copy of variants of your own
 variant=${2:-$(cut -d" " -f1 data/READERS)} trees=${3:-random}
 case $trees in
   random | borrowed | flat | shallow) ;;

@@ -41,7 +41,7 @@ from synmt_cli.io import memory, writing
 # name: (module in commands/, what it does). The order is the order of the pipe.
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("init", "Write a folder in which make compares models on your text."),
-    "parse": ("parse", "Parse text: one CoNLL-U record for each line."),
+    "parse": ("parse", "Parse text: one block of CoNLL-U for each line."),
     "parser train": ("parser_train", "Train a UDPipe parser from CoNLL-U."),
     "evaltree": ("evaltree", "Compare trees with gold trees: UAS, LAS and more."),
     "perturb": ("perturb", "Put noise into trees, or replace them."),
@@ -86,7 +86,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "synth": ("synth", "Make English-German sentence pairs with gold trees."),
 }
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-# Of options that name one thing: an empty list or pattern has a meaning, an empty name has none.
+# The metavars of options that must not be empty: an empty list or pattern has a meaning, an empty
+# name has none.
 NAMES = (
     "FILE",
     "MODEL",
@@ -109,7 +110,7 @@ GROUPS = {
 
 
 class Command(TyperCommand):
-    """A command that says with --verbose what it was asked to do and what that took."""
+    """A command that with --verbose shows its options, and the time and memory that it took."""
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the command."""
@@ -122,7 +123,7 @@ class Command(TyperCommand):
 
 
 def _refuse_empty(command: TyperCommand, context: Any) -> None:
-    """Raises UsageError for an empty name, such as that of `--parser "$UNSET"`."""
+    """Raises UsageError if a name is empty, as in `--parser "$UNSET"`."""
     given = options.given(context)
     for parameter in command.params:
         name, metavar = parameter.name or "", getattr(parameter, "metavar", None)
@@ -132,7 +133,7 @@ def _refuse_empty(command: TyperCommand, context: Any) -> None:
 
 
 def _options(command: TyperCommand, values: dict[str, Any]) -> str:
-    """The arguments and options that hold, defaults included, as one could type them."""
+    """The arguments and options in force, defaults included, as one would type them."""
     words: list[str] = []
     for parameter in command.params:
         value = values.get(parameter.name or "")
@@ -151,7 +152,7 @@ def _options(command: TyperCommand, values: dict[str, Any]) -> str:
 
 
 def _usage_of_machine() -> str:
-    """Processor time and peak memory of this process and of those that it waited for."""
+    """CPU time and peak memory of this process and of the children that it waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     seconds = sum(one.ru_utime + one.ru_stime for one in used)
     unit = 1 if sys.platform == "darwin" else 1024  # bytes
@@ -184,7 +185,7 @@ class Commands(TyperGroup):
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As TyperGroup. Raises UsageError, with the nearest names, for an unknown command."""
+        """Resolves as TyperGroup does. Raises UsageError, with similar names, if none is found."""
         name = f"{self._prefix()}{args[0]}"
         if not (name in COMMANDS or name in GROUPS or ctx.resilient_parsing):
             raise UsageError(
@@ -209,7 +210,7 @@ class Commands(TyperGroup):
 def _nearest(name: str, prefix: str) -> str:
     """`; did you mean ...?` with commands of a similar name, "" if there are none.
 
-    prefix: of the group, whose own names come before those of other groups.
+    prefix: the group's name and a space, or ""; its own commands come before those of others.
     """
     last = {command: command.split()[-1] for command in (*COMMANDS, *GROUPS)}
     own = {command: word for command, word in last.items() if command == prefix + word}
@@ -233,7 +234,7 @@ def function(name: str) -> Callable[..., None]:
 
 
 def manual(name: str) -> Manual:
-    """The sections of its help and man page that its options do not give."""
+    """The sections of a command's help and man page that its options do not give."""
     sections: Manual = module(name).MANUAL
     return sections
 
@@ -301,16 +302,16 @@ def program() -> TyperGroup:
 
 
 def main() -> NoReturn:
-    """Runs `synmt` and ends the process. Never a traceback for what a user can cause."""
+    """Runs `synmt` and ends the process. Errors that a user can cause print no traceback."""
     writing.guard_descriptors()
     signals.install()
     memory.guard_imports()
-    # Threads of torch that wait for others do so in a busy loop. Where there are fewer free cores
-    # than threads, a long one takes the core from the thread that is waited for.
+    # Torch's threads wait for each other in a busy loop. If fewer cores are free than there are
+    # threads, a long loop takes the core from the thread that is waited for.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    # Importing torch's compiler makes the folder for its results. This one is there; training that
-    # does compile takes another (core/training/device/compiled.py).
+    # Importing torch's compiler makes the folder for its results. This folder exists already;
+    # training that does compile uses another (core/training/device/compiled.py).
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.sep)
     try:
         run = _complete_for_bash if completion.is_asked_by_bash() else _run
@@ -336,7 +337,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _complete_for_bash(arguments: list[str]) -> int:
-    """Answers bash, which has cut words where it replaces only the rest of one."""
+    """Answers bash, which cuts words and replaces only what follows the last cut."""
     kept = completion.whole(os.environ)
     answer = io.StringIO()
     with contextlib.redirect_stdout(answer):
@@ -425,7 +426,7 @@ def _name(arguments: list[str]) -> str:
 
 
 def _leave(status: int) -> NoReturn:
-    """Ends at once with `status`, which a failing last flush would turn into 120."""
+    """Ends at once with `status`; a normal exit would turn it into 120 if a last flush failed."""
     if "synmt_cli.pool" in sys.modules:  # an error may still hold the generator of results
         sys.modules["synmt_cli.pool"].end_children()
     for stream in (sys.stdout, sys.stderr):

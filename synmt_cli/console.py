@@ -24,29 +24,29 @@ from synmt_cli.io import reading
 QUIET, NORMAL, VERBOSE = 0, 1, 2
 INTERVAL = 30.0  # seconds between progress lines where stderr is not a terminal
 REFRESH = 5  # times a second that a bar is drawn
-WARM_UP = 2.0  # seconds before the time left is told: the first items are not like the others
+WARM_UP = 2.0  # seconds before the time left is shown: the first items are not like the others
 LITTLE = 0.005  # a share of the work that is as good as none
 UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 Item = TypeVar("Item")
 _level = NORMAL
-_errors: str | None = None  # a file of the errors that processes of one command printed
+_errors: str | None = None  # a file with the errors that the processes of a command have printed
 _live: Any = None  # rich's display of the bar, while there is one
-os.register_at_fork(after_in_child=lambda: globals().update(_live=None))  # it has no such thread
+os.register_at_fork(after_in_child=lambda: globals().update(_live=None))  # no thread draws there
 command = "synmt"  # the first words of each message; cli.main sets it to `synmt COMMAND`
 
 
 def set_level(level: int) -> None:
-    """QUIET, NORMAL or VERBOSE, for the whole process."""
+    """Sets how much the whole process shows: QUIET, NORMAL or VERBOSE."""
     global _level
     _level = level
-    log = logging.getLogger("synmt_cli")  # rooms that know no console say there what they open
+    log = logging.getLogger("synmt_cli")  # modules without a console log there what they open
     log.propagate = False
     log.setLevel(logging.DEBUG if level >= VERBOSE else logging.CRITICAL)
     log.handlers = [_Handler()]
 
 
 def share_errors(path: str | None) -> None:
-    """Of the processes that name the same file, only the first one prints an error."""
+    """Makes only the first of the processes that name the same file print an error."""
     global _errors
     _errors = path
 
@@ -59,33 +59,33 @@ class _Handler(logging.Handler):
 
 
 def error(message: str) -> None:
-    """One line, always shown, unless another process showed it (`share_errors`)."""
+    """Prints a line that nothing hides, unless another process printed it (`share_errors`)."""
     line = f"{command}: {message}"
     if _errors is None or _is_new(line, _errors):
         _line(line)
 
 
 def warn(message: str) -> None:
-    """One line that `--quiet` hides, about something left out or doubtful."""
+    """Prints a line that `--quiet` hides, about something left out or doubtful."""
     if _level >= NORMAL:
         _line(f"{command}: warning: {message}")
 
 
 def info(message: str) -> None:
-    """One line that `--quiet` hides."""
+    """Prints a line that `--quiet` hides."""
     if _level >= NORMAL:
         _line(f"{command}: {message}")
 
 
 def debug(message: str) -> None:
-    """One line that only `--verbose` shows."""
+    """Prints a line that only `--verbose` shows."""
     if _level >= VERBOSE:
         _line(f"{command}: {message}")
 
 
 def _is_new(line: str, path: str) -> bool:
     text = printable(line).encode()
-    with contextlib.suppress(OSError), open(path, "a+b") as file:  # else it is said twice
+    with contextlib.suppress(OSError), open(path, "a+b") as file:  # at worst it is printed twice
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         if text in file.read().split(b"\n"):
@@ -106,7 +106,7 @@ def _line(text: str) -> None:
 
 
 def duration(seconds: float) -> str:
-    """A time to wait, to two figures or so.
+    """A duration with its unit, to about two figures.
 
     >>> duration(9.4), duration(100), duration(5000), duration(200_000)
     ('9 s', '1.7 min', '1.4 h', '2.3 d')
@@ -120,11 +120,11 @@ def duration(seconds: float) -> str:
 
 @dataclass
 class Progress:
-    """Counts units of work. All of it is cheap: it reads the clock, and a thread draws.
+    """A counter of units of work. Counting is cheap: it reads the clock, and a thread draws.
 
-    total: of the units, if it is known. files: inputs whose bytes tell how much there is to do;
-    `taken` and `finished` note which of them are done. done: units counted so far. note: is
-    shown at the end.
+    total: how many units there are, if that is known. files: inputs whose bytes tell how much
+    there is to do; `taken` and `finished` note which of them are done. done: units counted so
+    far. note: a text shown at the end.
     """
 
     label: str
@@ -134,10 +134,10 @@ class Progress:
     done: int = 0
     note: str = ""
     _ahead: int = 0  # units that are done and not yet counted
-    _inside: float = 0.0  # the part of the work of the units in work that is done
+    _inside: float = 0.0  # how much of the units in work is done, from 0 to 1
     _positions: deque[int] = field(default_factory=deque)  # bytes read with each item in work
     _read: int = 0  # bytes of `files` whose items are finished
-    _end: float | None = None  # when all will be done, as it was last seen
+    _end: float | None = None  # when all will be done, by the last estimate
     _start: float = field(default_factory=time.monotonic)
     _shown: float = field(default_factory=time.monotonic)
 
@@ -154,7 +154,7 @@ class Progress:
     def tick(self, ahead: int = 0, inside: float = 0.0, note: str | None = None) -> None:
         """Shows that work goes on.
 
-        ahead: how many of the units in work are done. inside: the part of their work, 0 to 1.
+        ahead: how many of the units in work are done. inside: how much of their work, 0 to 1.
         """
         self._ahead, self._inside = ahead, inside
         self.note = self.note if note is None else note
@@ -162,7 +162,7 @@ class Progress:
         self._foresee(now)
         if _live is None and _level >= NORMAL and now - self._shown >= INTERVAL:
             self._shown = now
-            # At first few units are done, of many in work, and their rate would be far too low.
+            # At first only few of the many units in work are done: the rate would be far too low.
             share = self.share()
             is_known = share is None or share >= LITTLE
             said = self.count(), self.rate() if is_known else "", self.left(), self.note
@@ -199,7 +199,7 @@ class Progress:
         return min((self._read + inside) / self._size, 1.0)
 
     def count(self) -> str:
-        """How much is done, and of how much."""
+        """The units done so far, with the total or a percentage if that is known."""
         n, share = self.done + self._ahead, self.share()
         if self.total:
             return f"{n:,} of {counted(self.total, self.unit.removesuffix('s'))}"
@@ -207,7 +207,7 @@ class Progress:
         return f"{so_far}, {100 * share:.0f}%" if share and share >= LITTLE else so_far
 
     def rate(self) -> str:
-        """Units in a second, or seconds for a unit."""
+        """Units per second, or seconds per unit."""
         n = self.done + self._ahead - self._done_before
         rate = n / max(time.monotonic() - self._start, 1e-9)
         if rate >= 10 or not rate:
@@ -258,9 +258,9 @@ def progress(
 ) -> Iterator[Progress]:
     """A Progress, drawn as a bar where stderr is a terminal; `--verbose` shows its last count.
 
-    files: inputs, of which no one means stdin, as for commands. output: where the command writes;
-    `-` is stdout, and if that is a terminal too there is no bar among the records. done: units
-    that were done before.
+    files: inputs whose bytes tell how much there is to do; `-` is stdin. output: where the command
+    writes; `-` is stdout, and if that is a terminal too there is no bar among the records. done:
+    units that were done before.
     """
     bar = Progress(label, total, unit, files, done)
     with _drawn(bar, output):

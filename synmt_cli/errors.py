@@ -140,7 +140,7 @@ def quoted(text: str) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """A number and the noun for so many of them.
+    """A number and its noun, which is plural unless the number is 1.
 
     >>> counted(1, "tree"), counted(3000, "tree")
     ('1 tree', '3,000 trees')
@@ -161,7 +161,7 @@ def is_of_memory(error: BaseException) -> bool:
 
 
 def _shown(name: str | PathLike[str]) -> str:
-    """A name in a message; an empty one in quotes."""
+    """A name as messages show it; an empty one in quotes."""
     return str(name) or quoted("")
 
 
@@ -181,7 +181,7 @@ def cannot_write(name: str | PathLike[str], error: BaseException) -> WriteError:
 
 
 def require_packages(what: str, extra: str, *packages: str) -> None:
-    """Raises Unavailable unless the packages of an extra are installed. what: needs them."""
+    """Raises Unavailable unless the packages of an extra are installed. what: what needs them."""
     for name in packages:
         if importlib.util.find_spec(name) is None:
             raise Unavailable(f"{what} needs {name}; run: pip install 'synmt-cli[{extra}]'")

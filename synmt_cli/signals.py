@@ -2,12 +2,12 @@
 
 SIGHUP comes when a terminal is closed; under nohup it stays ignored.
 
-A signal that arrives while a record is being written waits until the record is whole. The
-`finally` blocks have GRACE seconds together, so that a reader that never reads cannot keep the
-process alive. Further signals change nothing.
+A signal that arrives while a record is being written waits until the record is whole. All `finally`
+blocks together have GRACE seconds, so that a reader that never reads cannot keep the process alive.
+Further signals change nothing.
 
-Python ignores an exception in some callbacks, such as those of weak references, of which an import
-has many. A signal that arrives there raises a second time, soon after.
+Python ignores exceptions in some callbacks, such as those of weak references, and an import has
+many of these. A signal that arrives in one raises a second time, soon after.
 """
 
 import signal
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Handler = Callable[[int, FrameType | None], None] | signal.Handlers
-ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # ask for an end
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask for an end
 GRACE = 5.0  # seconds
 SOON = 0.001  # seconds
 _depth = 0
-_number: int | None = None  # of the signal that asked for an end
+_number: int | None = None  # the signal that asked for an end
 _raised = False
-_ignored = False  # by Python, in a callback
+_ignored = False  # whether Python ignored the exception, in a callback
 _closed = False
 
 
@@ -61,7 +61,7 @@ def _expire(number: int, frame: FrameType | None) -> None:
 
 
 def _ignore(what: "UnraisableHookArgs") -> None:
-    """Takes the place of sys.unraisablehook, which prints a traceback and goes on."""
+    """Replaces sys.unraisablehook: has an Interrupted raised again, and only others printed."""
     global _number, _raised, _ignored
     if isinstance(what.exc_value, Interrupted):
         _number, _raised, _ignored = what.exc_value.number, False, True
@@ -88,7 +88,7 @@ def install() -> None:
 
 
 def ignore_in_worker() -> None:
-    """For worker processes: the parent decides what the other signals mean, and ends them."""
+    """Makes a worker ignore SIGINT and SIGHUP: its parent decides what they mean, and ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -125,10 +125,11 @@ def until(request: Request | None, items: Iterable[T], stopped: str) -> Iterator
 
 @contextmanager
 def requested(*, is_one_of_several: bool = False) -> Iterator[Request]:
-    """Lets the first of these signals ask for an end; a second one interrupts.
+    """Yields a Request, which the first signal of ENDS sets; a second one interrupts.
 
-    is_one_of_several: what started the processes passes signals on and kills what does not end. A
-    signal to all of them, as that of a cluster, then comes twice and must not interrupt.
+    is_one_of_several: whether a launcher started several processes, passes signals on to them, and
+    kills those that do not end. A signal to all of them, such as a cluster sends, then comes twice
+    and must not interrupt.
     """
     request = Request()
 
@@ -144,9 +145,9 @@ def requested(*, is_one_of_several: bool = False) -> Iterator[Request]:
 
 @contextmanager
 def ending_at_once(request: Request) -> Iterator[None]:
-    """For a wait that no handler can interrupt, with nothing to save: a signal ends the process.
+    """Lets a signal end the process, in a wait that no handler can interrupt.
 
-    request: one that came before does, too.
+    There must be nothing to save. request: if it was set before, the process ends, too.
     """
     with _handled_by(signal.SIG_DFL):
         if request.number is not None:
@@ -156,7 +157,7 @@ def ending_at_once(request: Request) -> Iterator[None]:
 
 @contextmanager
 def _handled_by(handler: Handler) -> Iterator[None]:
-    """Another handler of the signals that ask for an end, for a while."""
+    """Gives the signals that ask for an end another handler, inside the block."""
     previous = {number: signal.signal(number, handler) for number in _heard()}
     try:
         yield
@@ -174,6 +175,6 @@ def release() -> None:
 
 
 def close() -> None:
-    """For the end of a process: no signal raises any more."""
+    """Makes signals raise nothing any more, at the end of a process."""
     global _closed
     _closed = True

@@ -104,7 +104,7 @@ def analyze_attention(
 
 
 def with_targets(placed: Placed, writes_trees: bool) -> Placed:
-    """The records unchanged. Raises DataError at a record without what the decoder writes."""
+    """Yields the records. Raises DataError at the first one without what the decoder writes."""
     field, option = ("transitions", "--tgt-conllu") if writes_trees else ("tgt_pieces", "--tgt")
     for record, place in placed:
         if record.status == OK and getattr(record, field) is None:

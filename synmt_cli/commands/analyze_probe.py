@@ -243,9 +243,9 @@ def analyze_probe(
 def _probed(
     runs: Iterable[tuple[str, Sequence[int | None], Probe]], made: Sequence[datasets.Dataset]
 ) -> tuple[list[datasets.Dataset], list[ProbedRun]]:
-    """What was probed of every task, and the layers of each run.
+    """The examples of each task that were probed, and the results of each layer of each run.
 
-    runs: the folder of each, its layers, and what probes them.
+    runs: the folder of each run, its layers, and the Probe of them.
     """
     from synmt_cli.formats.reports.analysis.probes import ProbedRun
 
@@ -262,7 +262,7 @@ def _probed(
 
 
 def _refuse_other_sentences(first: str, run: str, of_first: object, of_run: object) -> None:
-    """Raises UsageError: figures of other sentences are not to be compared."""
+    """Raises UsageError if a run has other sentences than the first: figures would not compare."""
     if of_first != of_run:
         raise UsageError(
             f"--max-pieces leaves {run} other sentences than {first}, since their "
@@ -315,7 +315,7 @@ def _structural(
 
 
 def _layers(text: str, n: int) -> list[int | None]:
-    """The layers of a list such as `0,5`; [None] for none, each for all. n: how many there are."""
+    """The layers in a list such as `0,5`; [None] if it is empty, all n layers for `all`."""
     if text == "all":
         return [*range(n)]
     chosen: list[int | None] = [*dict.fromkeys(options.numbers("--layers", text))]

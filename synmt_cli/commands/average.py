@@ -81,7 +81,7 @@ def average(
 
 
 def _doubt(run: Run, chosen: Sequence[Member]) -> str:
-    """Why the mean may be a bad model, or "" where the checkpoints are not all of one training."""
+    """Why the mean may be a bad model; "" if it is not, or if checkpoints are of another run."""
     from synmt_cli.core.inspection.course import apart
     from synmt_cli.core.inspection.models import course_of
 

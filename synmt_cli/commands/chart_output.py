@@ -26,11 +26,11 @@ Width = Annotated[
 ]
 Font = Annotated[float, option("--font-size POINTS", "Size of all text.", min=3, max=30)]
 WIDTH, FONT = 6.3, 8.0  # inches: the text width of ACL; points
-COLUMNS = 80  # of text in a file
+COLUMNS = 80  # width of text in a file
 
 
 def kind_of(form: str | None, output: str, context: typer.Context) -> str:
-    """svg, pdf, png or text. Raises UsageError, and Unavailable without matplotlib."""
+    """What to write: svg, pdf, png or text. Raises UsageError, Unavailable without matplotlib."""
     is_text = output == "-" or PurePath(output).suffix.lower() == ".txt"
     if form == "text" or (form is None and is_text):
         sizes = {"width": "--width", "font": "--font-size"}

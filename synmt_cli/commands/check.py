@@ -89,7 +89,7 @@ def check(
 
 
 class _Checker:
-    """Checks one input after the other. failure: why the last one that failed was not checked."""
+    """Checks one input after another. failure: why the last one that failed was not checked."""
 
     def __init__(
         self, parallel: bool, vocabulary: Vocabulary | None, kind: TreeKind | None
@@ -99,7 +99,7 @@ class _Checker:
         self.failure: SynmtError | None = None
 
     def problems(self, paths: Sequence[str]) -> Iterator[SynmtError]:
-        """Yields the problems of every input, then where their lengths differ."""
+        """Yields the problems of every input, then the differences of their lengths."""
         for path in paths:
             try:
                 with opened(path, self._kind, by_suffix=True) as one:

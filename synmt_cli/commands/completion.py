@@ -3,8 +3,8 @@
 A completer takes the word so far and yields (whole word, short meaning). Nothing here imports
 torch, so that TAB answers at once: the options of variants are read from the text of their modules.
 
-bash cuts words at = and :, and replaces only what follows the last of them. `whole` puts its words
-together again, `after_cut` takes from an answer what bash has already.
+bash cuts words at = and :, and replaces only what follows the last of these. `whole` joins the cut
+words, `after_cut` removes from an answer what bash already has.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def one_of(names: Names) -> Callable[[str], Iterator[Item]]:
 
 
 def list_of(names: Names, separator: str = ",") -> Callable[[str], Iterator[Item]]:
-    """Completes the last of several names with a separator, none of them twice."""
+    """Completes the last of several names between separators; no name is offered twice."""
 
     def complete(incomplete: str) -> Iterator[Item]:
         before, mark, _ = incomplete.rpartition(separator)
@@ -137,7 +137,7 @@ grouping = one_of(lambda: ("deprel", "upos", "distance:2,3,7", "length:20,30,40,
 
 
 def checkpoint(ctx: typer.Context, incomplete: str) -> Iterator[Item]:
-    """`best`, `last`, and the steps that the run of -m, or of --pretrained, has."""
+    """`best`, `last`, and the steps that the run of -m or --pretrained has."""
     yield "best", "the best on dev"
     yield "last", "the newest"
     runs = ctx.params.get("model") or ctx.params.get("pretrained") or ()
@@ -148,7 +148,7 @@ def checkpoint(ctx: typer.Context, incomplete: str) -> Iterator[Item]:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What `--set` takes. values: those to offer, its default first unless there are few."""
+    """A setting that `--set` takes. values: those to offer, its choices or else its default."""
 
     values: tuple[str, ...]
     meaning: str
@@ -209,7 +209,7 @@ def _written(value: Any) -> str:
 
 
 def whole(environment: MutableMapping[str, str]) -> str:
-    """Joins the words that bash has cut; returns what it has of the word to complete.
+    """Joins the words that bash has cut; returns the part of the word to complete that bash keeps.
 
     >>> cut = {"COMP_WORDS": "synmt\\ntrain\\n--set\\nmodel.norm\\n=\\np", "COMP_CWORD": "5"}
     >>> whole(cut), cut["COMP_WORDS"].split(), cut["COMP_CWORD"]

@@ -1,4 +1,4 @@
-"""What the commands that cut CoNLL-U into work share: their memory, and how they end."""
+"""The shared parts of commands that cut CoNLL-U into work: their memory, and how they write."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -25,8 +25,8 @@ def write(
 ) -> Done:
     """Does the work, writes the records of each part, and warns of what its counts show.
 
-    files: those that the work is read from. label, unit: of the progress and the warnings.
-    Returns the counts of all. Raises SynmtError.
+    files: those that the work is read from. label, unit: for the progress and the warnings.
+    Returns the counts of all parts. Raises SynmtError.
     """
     total = Done()
     with console.progress(label, unit=unit, files=files or ["-"], output=output) as bar:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from synmt_cli.formats.reports.tree_comparison import ParserReport
     from synmt_cli.formats.reports.tree_scores import TreeReport
 
-METRICS = "uas,las"  # that are tested
+METRICS = "uas,las"  # tested unless -M names others
 TESTED = [name for name in LABELS if name not in ("tokens", "sentences")]
 MANUAL = Manual(
     input="CoNLL-U, twice or more, of the same text: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
@@ -206,9 +206,9 @@ def evaltree(
 
 @dataclass(frozen=True)
 class Settings:
-    """What is compared. by: None without groups. test: None without tests. tested: metrics.
+    """What is compared. by: None without groups. test: None without tests.
 
-    punct: whether punctuation counts.
+    tested: the metrics to test. punct: whether punctuation counts.
     """
 
     subtypes: bool

@@ -41,7 +41,7 @@ MANUAL = Manual(
     ),
     see_also=("parse", "vocab train", "train"),
 )
-LINES = 64  # of text that travel to a worker at a time
+LINES = 64  # lines of text that travel to a worker at a time
 
 
 def featurize(
@@ -79,7 +79,7 @@ def featurize(
     """Join trees with the text, its subword pieces and its target: one record a segment.
 
     With --from text each line of text becomes a record without a tree, which is all that vanilla,
-    rel, bitran and the decoders of trees read of a source.
+    rel, bitran and the variants that write trees read of a source.
 
     Any CoNLL-U will do: each sentence is a segment. Those of one line, which synmt parse
     --segment split marks, become one segment again, with heads counted through the line.

@@ -62,7 +62,7 @@ def info(
     json           the command that wrote a report and its main figures, or what else it is:
                    labels, environment, state of a run
     config         the settings in a file of TOML
-    experiment     what a folder of init compares, and what of it is made
+    experiment     what a folder of init compares, and which parts exist already
     export         the model in a folder of export
     cache          pairs, columns, files of the training records as numbers
     run            variant, sizes, parameters, best value on dev, parser, pretrained model and

@@ -32,7 +32,7 @@ MANUAL = Manual(
 )
 Given = str | None
 ENOUGH_SEEDS = 3
-FEW = 500  # test pairs; with as many, ours showed no difference below 0.8 BLEU
+FEW = 500  # test pairs; with that many, ours showed no difference below 0.8 BLEU
 FEW_TO_TRAIN = 10_000  # pairs; with 5,000, ours reached 7 BLEU (docs/results/europarl-5000)
 
 
@@ -117,8 +117,8 @@ def init(
     Variants that read trees of the source (such as pascal) need --parser or --src-trees, those that
     write trees (linearized, parent, gcn) --tgt-parser or --tgt-trees; others skip parsing. `synmt
     variants` lists them. Not every gain comes from the tree: dep+rel also reads distances in the
-    sentence, as rel does without a tree, so list rel if you list dep+rel. Of variants of your own
-    (SYNMT_VARIANTS) the folder keeps a copy, which its Makefile uses.
+    sentence, as rel does without a tree, so list rel if you list dep+rel. The folder keeps
+    a copy of variants of your own (SYNMT_VARIANTS), which its Makefile uses.
 
     --src-trees and --tgt-trees are for gold trees, or those of another parser: a tree for each line
     of all sets in one file, with the line in its comment text; the target of the test set needs
@@ -128,9 +128,9 @@ def init(
     variants that are trained further on your text (see `train --pretrained`). All of the models
     have one vocabulary, which the experiment takes. --pretrained 'general/models/{variant}.{seed}'
     takes those of another experiment, so each variant and seed begins with its own; without
-    {variant}, all variants begin with the same model and are added to it. The learning rate in
-    config.toml is then a third of the preset's, and models are validated every 100 updates instead
-    of 250. Keep your dev and test sets out of the text of those models.
+    {variant}, all variants begin with the same model and are added to it. With --pretrained,
+    config.toml has a third of the preset's learning rate, a warm-up of 50 updates, and a validation
+    every 100 updates instead of 250. Keep your dev and test sets out of the text of those models.
 
     A dev or test set that is not given is split off: a tenth of the pairs, at most 1,000, at
     random, by a hash of their lines; pairs that share a line stay in the same set, and none shares
@@ -216,7 +216,7 @@ def _tell(notes: Iterable[str], warnings: Iterable[str]) -> None:
 def _advise(experiment: str, device: str, sides: Iterable[tuple[str, str | None, str]]) -> None:
     """Says what to do next. sides: the name of each, its parser, if there is one, and its text."""
     for side, parser, text in sides:
-        if parser is not None:  # of another language it gives nonsense without an error
+        if parser is not None:  # a parser of another language gives nonsense without an error
             view = f"{shlex.join(('synmt', 'parse', '-m', parser, text))} | synmt view | head -n 30"
             console.info(f"look at trees of the {side} before you train: {view}")
     two_at_a_time = "-j2 " if device == "cpu" else ""
@@ -224,7 +224,7 @@ def _advise(experiment: str, device: str, sides: Iterable[tuple[str, str | None,
 
 
 def _check(experiment: str, preset: str, tokenize: str | None) -> None:
-    """Raises UsageError for an unknown name, Unavailable, and CreateError for what exists."""
+    """Raises UsageError for an unknown name, Unavailable, and CreateError if the folder exists."""
     from synmt_cli.core.run.config import resolve
     from synmt_cli.core.run.presets import AUTO
     from synmt_cli.core.text import tokenizers
@@ -253,7 +253,10 @@ def _pair(src: str, of_src: str | None, tgt: str, of_tgt: str | None) -> tuple[s
 def _for_writing(
     design: "Design", sizes: "TextSizes", tokenize: str | None
 ) -> tuple["Design", list[str]]:
-    """The design for how both sides are written, and what it chooses. tokenize: if it is given."""
+    """The design, fitted to how both sides are written, and notes on what was chosen.
+
+    tokenize: the tokenizer, if one is given.
+    """
     from synmt_cli.core.text.tokenizers import DEFAULT
 
     notes = []
@@ -277,7 +280,7 @@ def _about_search(design: "Design") -> Iterator[str]:
 def _warnings(
     design: "Design", texts: "Texts", n_of: dict[str, int], models: "PretrainedModels | None"
 ) -> Iterator[str]:
-    """What is likely to go wrong, to show little, or to mislead. n_of: pairs in each set given."""
+    """Yields what is likely to go wrong, show little, or mislead. n_of: pairs in each set given."""
     from synmt_cli.core.run import building
     from synmt_cli.core.run.config import resolve
     from synmt_cli.core.text.tokenizers import BY_SPACES
@@ -303,7 +306,7 @@ def _warnings(
 
 
 def _shows_little(design: "Design", texts: "Texts", n_of: dict[str, int]) -> Iterator[str]:
-    """Why the answer will be weak, or none."""
+    """Yields the reasons why the answer will be weak."""
     if len(design.variants) == 1:
         yield f"{design.variants[0]} alone is compared with nothing: name another variant first"
     if design.n_seeds < ENOUGH_SEEDS:
@@ -320,7 +323,7 @@ def _shows_little(design: "Design", texts: "Texts", n_of: dict[str, int]) -> Ite
 
 
 def _summary(design: "Design", n_of: dict[str, int]) -> str:
-    """n_of: pairs in each set given."""
+    """The experiment in a line. n_of: pairs in each set given."""
     n_pairs = n_of["train"]
     n = len(design.variants) * design.n_seeds
     first, *others = design.variants

@@ -84,10 +84,10 @@ def likelihood(
     text is parsed if the models need trees, and with --on-bad-tree failed a sentence that is not a
     tree is a failed segment.
 
-    Models of linearized, parent and gcn score a tree with its words, as they write it; transitions
-    do not count in the length. Their targets come from records of featurize --tgt-conllu, and --tgt
-    is refused. The score of translate, unlike this one, leaves out the arcs that completed a
-    tree (closing).
+    Models that write trees (linearized, parent, gcn) score a tree with its words, as they write it;
+    transitions do not count in the length. Their targets come from records of featurize
+    --tgt-conllu, and --tgt is refused. The score of translate, unlike this one, leaves out the arcs
+    that completed a tree (closing).
 
     Every segment has its line. If source and target are both empty, log P is 0. nan, in jsonl null,
     stands where nothing was scored: for a target whose source is empty, a pair of more than

@@ -64,11 +64,11 @@ def linearize(
     r"""Write trees as transitions: the words, with the arcs between them as tokens.
 
     The transitions are arc-standard (Choshen and Abend 2021). Each word is pushed on a stack.
-    LEFT-ARC:label makes the last word on it the head of the one before, which is removed;
-    RIGHT-ARC:label makes the one before the head of the last, which is removed. Each arc comes
-    as early as it can. No arc comes from the root, so n words have n - 1 arcs, and the word
-    that is left is the root. With --spm each word is split into pieces by itself, and ▁ begins a
-    word; without it a token is a word.
+    LEFT-ARC:label removes the last word but one and makes the last one its head; RIGHT-ARC:label
+    removes the last word and makes the one before it its head. Each arc comes as early as it can.
+    No arc comes from the root, so n words have n - 1 arcs, and the word that is left is the root.
+    With --spm each word is split into pieces by itself, and ▁ begins a word; without it a token is
+    a word.
 
     Each line of text gives one line, which is empty where there are no transitions: for empty
     lines, for lines of several sentences (synmt parse --segment split), which are not one tree,
@@ -91,8 +91,8 @@ def linearize(
     it.
 
     Pieces are those of the vocabulary, with its normalization. A word that contains a space or ▁
-    has none, and its line fails. --format symbols writes each label in both directions (with
-    --glue also <+>) for vocab train --symbols: no text ever becomes such a piece.
+    cannot be split into pieces, and its line fails. --format symbols writes each label in both
+    directions (with --glue also <+>) for vocab train --symbols: no text ever becomes such a piece.
     """
     if format == "symbols":
         options.refuse(

@@ -52,7 +52,7 @@ def map(
         int,
         option(
             "--chunk N",
-            "Pieces of work sent to a worker at once, at most; 0 leaves it to the command.",
+            "Units of work sent to a worker at once, at most; 0 leaves it to the command.",
             min=0,
         ),
     ] = 0,
@@ -63,7 +63,7 @@ def map(
 
     Everything after -- is a line-by-line command of synmt (not synmt filter) with its own options
     and files, which are read and written here; its messages and exit status are its own. Only the
-    work on each piece of input is done by the workers. A lost worker costs only time: another one
+    work on each unit of input is done by the workers. A lost worker costs only time: another one
     does its chunk again. A chunk that has lost three workers ends the run (74), which names its
     lines.
 
@@ -78,7 +78,7 @@ def map(
     per worker unless its --threads says otherwise. Whoever reaches the ports of a Ray cluster can
     run code on it as you: keep it in a network that you trust (docs/scaling.md).
 
-    A piece of work is a line for parse, delinearize, vocab and featurize --from text, about 64 KiB
+    A unit of work is a line for parse, delinearize, vocab and featurize --from text, about 64 KiB
     of trees for featurize and linearize, and a part of a window for translate. A chunk is sent with
     what has arrived, so slow input is not held back. Small chunks spread the work better, large
     ones cost less transfer: the chunks of --ray are four times those of -j.
@@ -89,7 +89,7 @@ def map(
     arguments = command[len(name.split()) :]
     inner = cli.load(name)
     with contextlib.ExitStack() as stack:
-        console.command, own = f"synmt {name}", console.command  # wrong usage of it is its own
+        console.command, own = f"synmt {name}", console.command  # names it in usage errors
         context = stack.enter_context(inner.make_context(console.command, arguments))
         console.command = own
         if "jobs" in options.given(context):

@@ -46,7 +46,7 @@ def refuse(problems: Mapping[str, object]) -> None:
 
 
 def refuse_no_folder(name: str, path: str) -> None:
-    """Raises UsageError for an empty name of a folder to write, and for that of stdout."""
+    """Raises UsageError if the name of a folder to write is empty, or `-`, which is stdout."""
     refuse(
         {
             f"{name} is empty: it names a folder": not path,
@@ -62,14 +62,14 @@ def given(context: Any) -> set[str]:
 
 
 def given_of(context: Any, names: Mapping[str, str]) -> dict[str, bool]:
-    """Which of these options the command line sets. names: the option of each parameter."""
+    """Whether the command line sets each of these options. names: parameter -> option."""
     return {option: name in given(context) for name, option in names.items()}
 
 
 def refuse_given(context: Any, names: Mapping[str, str], reason: str) -> None:
-    """Raises UsageError where the command line sets one of these options.
+    """Raises UsageError if the command line sets one of these options.
 
-    names: the option of each parameter. reason: follows the option in the message.
+    names: parameter -> option. reason: follows the option in the message.
     """
     refuse(
         {f"{option} {reason}": is_given for option, is_given in given_of(context, names).items()}
@@ -86,8 +86,8 @@ def refuse_clashes(
 ) -> None:
     """Raises UsageError if two inputs are stdin, or an output would replace an input.
 
-    rewritten: further inputs, which an output may replace, for a filter may write to the file that
-    it changes.
+    rewritten: further inputs, which an output may replace, because a filter may write to the file
+    that it changes.
     """
     files = [one for one in inputs if one]
     refuse_two_stdins([*files, *rewritten])
@@ -97,20 +97,20 @@ def refuse_clashes(
 
 
 def is_watched(paths: Sequence[str], line_buffered: bool) -> bool:
-    """Whether each result is wanted at once: by --line-buffered, or of text typed at a terminal."""
+    """Whether results are wanted at once: with --line-buffered, or for text typed at a terminal."""
     return line_buffered or ("-" in paths and os.isatty(0))
 
 
 def refuse_compressed(output: str) -> None:
-    """Raises UsageError for a model that would be compressed by its name: nobody could load it."""
+    """Raises UsageError if the name would compress a model: nobody could load it."""
     if is_compressed_name(output):
         raise UsageError(f"-o {output}: a model is not compressed; name it otherwise")
 
 
 def is_named_twice(paths: Iterable[str | None]) -> bool:
-    """Whether two of them are one file, or both `-`. None and "" are files not asked for.
+    """Whether two of the paths are one file, or both `-`. None and "" are files not asked for.
 
-    /dev/null may stand for any number of them.
+    /dev/null may be named any number of times.
     """
     named = [path for path in paths if path and path != os.devnull]
     places = [path if path == "-" else os.path.realpath(path) for path in named]
@@ -118,16 +118,16 @@ def is_named_twice(paths: Iterable[str | None]) -> bool:
 
 
 def is_written_twice(outputs: Iterable[str | None]) -> bool:
-    """Whether two of them are one file, as /dev/stdout and `-` are.
+    """Whether two of the outputs are one file, as /dev/stdout and `-` are.
 
-    A terminal may show several.
+    On a terminal these two count as different: it may show several outputs.
     """
     stdout = "-" if os.isatty(1) else "/dev/stdout"
     return is_named_twice(stdout if one == "-" else one for one in outputs)
 
 
 def names(text: str) -> list[str]:
-    """The different names in a list, in order, which may have spaces after its commas.
+    """The different names in a list, in order. Spaces at its commas do not count.
 
     >>> names("bleu, chrf,bleu")
     ['bleu', 'chrf']

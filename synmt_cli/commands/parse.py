@@ -67,23 +67,23 @@ def parse(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Parse text with a UDPipe model: one CoNLL-U record for each line, in order.
+    """Parse text with a UDPipe model: one block of CoNLL-U for each line, in order.
 
-    Each record has the comments sent_id (the number of the line over all files) and text
+    Each block has the comments sent_id (the number of the line over all files) and text
     (the line as it is); TokenRange in MISC gives the characters of the line that a word spans.
-    An empty or blank line becomes a record of one word `_` with synmt_status = empty. A line
+    An empty or blank line becomes a block of one word `_` with synmt_status = empty. A line
     that gets no tree becomes one with synmt_status = failed and a synmt_reason; failed lines
     are counted at the end, and --strict stops at the first.
 
-    With --segment split, a line N of k sentences becomes the records N.1 to N.k with
+    With --segment split, a line N of k sentences becomes the blocks N.1 to N.k with
     synmt_line = N, which featurize joins again; their texts together are the line.
 
     With --known, a line that is the text of a tree in FILE gets this tree, unchanged but for its
-    id: the comment text has to be the line, or without one the words joined. Of trees with the same
-    text the first counts. All other lines are parsed; without -m they are an error. The number of
-    lines that have a tree is reported at the end. A sentence in FILE that is not a tree, such as
-    one with two roots, ends the run. With --on-bad-tree failed its line is parsed like one that has
-    no tree, and without -m it becomes a failed record with the reason; both are counted.
+    id: the comment text has to be the line, or without one the words joined. The first of several
+    trees with the same text counts. All other lines are parsed; without -m they are an error. The
+    number of lines that have a tree is reported at the end. A sentence in FILE that is not a tree,
+    such as one with two roots, ends the run. With --on-bad-tree failed its line is parsed like one
+    that has no tree, and without -m it becomes a failed block with the reason; both are counted.
 
     With --from conllu, ranges, comments, MISC, empty nodes and DEPS stay as they are: DEPS may then
     name another head than the new HEAD. HEAD and DEPREL are replaced, whatever they are: a tree, or

@@ -24,7 +24,7 @@ MANUAL = Manual(
     see_also=("parse", "synth"),
 )
 
-MANY_CROSSING = 0.05  # of the trees of a treebank
+MANY_CROSSING = 0.05  # the share of a treebank's trees
 
 
 def parser_train(
@@ -85,7 +85,7 @@ def parser_train(
 
 
 def _treebank(paths: Sequence[str], name: str, purpose: str) -> parser_training.Treebank:
-    """Reads all files. name, purpose: for messages. Raises DataError, also without a sentence."""
+    """Reads all files. name, purpose: for messages. Raises DataError, also if nothing is left."""
     sentences = (one for source in reading.sources(paths) for one in conllu.read(source))
     treebank = parser_training.treebank(sentences)
     for reason, n in treebank.left_out.items():
@@ -103,7 +103,7 @@ def _treebank(paths: Sequence[str], name: str, purpose: str) -> parser_training.
 
 
 def _advise(training: parser_training.Treebank, options_of_parser: str) -> None:
-    """Says how arcs that cross others are learnt, if there are many and the options do not."""
+    """Says how crossing arcs can be learnt, if there are many and the options do not see to it."""
     share = training.n_crossing / len(training.blocks)
     chosen = "transition_system" in options_of_parser or "from_model" in options_of_parser
     if share >= MANY_CROSSING and not chosen:

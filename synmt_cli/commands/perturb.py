@@ -184,7 +184,7 @@ def _learned(gold: str, predicted: str) -> Confusions:
 def _refuse_unlearned(
     learned: Confusions, heads: float | None, labels: float | None, predicted: str
 ) -> None:
-    """Raises DataError where a share of errors is asked for and the parse has none of the kind."""
+    """Raises DataError if errors of a kind are asked for that the parse does not have."""
     if heads and not learned.wrong_heads:
         raise DataError(predicted, None, "no wrong heads to learn from")
     if labels and not learned.wrong_labels:

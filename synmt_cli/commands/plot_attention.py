@@ -69,7 +69,7 @@ def plot_attention(
 
 
 def tree_of(path: str, id: str) -> Picture:
-    """The tree of a segment. Raises UsageError without one of this id."""
+    """The tree of the segment with this id. Raises UsageError if there is none."""
     from synmt_cli.core.jobs.delinearize import DelinearizeJob
     from synmt_cli.core.jobs.view import read_pictures
     from synmt_cli.core.transitions.delinearizer import Delinearizer

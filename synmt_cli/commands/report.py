@@ -41,7 +41,7 @@ MANUAL = Manual(
     see_also=("score", "plot scores", "plot curves", "view", "init"),
 )
 ATTENTION_SEGMENTS, ATTENTION_MAPS, ATTENTION_TOKENS = 3, 8, 60
-NOT_IN_NAMES = r"[^\w.+-]+"  # of files that are suggested
+NOT_IN_NAMES = r"[^\w.+-]+"  # characters that the names of suggested files must not have
 
 
 def report(
@@ -192,7 +192,7 @@ def _segments(
     scored: ScoreReport | None,
     missing: list[str],
 ) -> tuple[dict[str, str], list[str]]:
-    """The output of each system to show, and the references: files. None where they are missing."""
+    """The files of each system's output and of the references; empty if one of them is missing."""
     if outputs:
         named = {one.name: one.files[0] for one in outputs}
     else:
@@ -242,9 +242,9 @@ def _refuse_other_length(files: dict[str, Trees], n: int) -> None:
 def _attention(
     path: str, trees_path: str, trees: Trees, missing: list[str]
 ) -> tuple[list[AttentionMaps], list[list[str]]]:
-    """The first maps of the first segments with weights, with the edges of their trees.
+    """The first maps of the first segments with weights, and the commands that draw them.
 
-    Returns them and the commands that draw them.
+    The maps have the edges of the segments' trees. missing: gets a line for each gap.
     """
     from synmt_cli.core.pictures import attention
     from synmt_cli.core.report.page import AttentionMaps
@@ -291,7 +291,7 @@ def _attention(
 
 
 def _size(one: Attention) -> int:
-    """Rows or columns of its maps, whichever are more."""
+    """The rows or columns of its maps, whichever are more."""
     return max(len(one.tokens), len(one.keys))
 
 

@@ -76,7 +76,7 @@ READ_BY = {  # the metrics that read an option
     "bleu_order": ("bleu",),
     "chrf_order": ("chrf", "chrf+", "chrf++"),
 }
-OF_TESTS = ("p", "samples", "correct", "seed")  # and paired, but for none
+OF_TESTS = ("p", "samples", "correct", "seed")  # and paired, unless it is none
 ScoreFormat = Annotated[
     Literal["table", "tsv", "csv", "json", "latex", "markdown", "segments"],
     option("--format", "How to print the results; latex is for booktabs, segments for one metric."),
@@ -329,7 +329,7 @@ def score(
         unfit = bool(asked - {"from_report", "get", "fail_under"})
         _print_again(from_report, get, limits, form, verbose, output, unfit)
         return
-    # NumPy, sacreBLEU
+    # These load NumPy and sacreBLEU.
     from synmt_cli.core.evaluation import comparison, divisions, doubts, parallel_lines
     from synmt_cli.core.evaluation.metrics import outside, registry
     from synmt_cli.core.evaluation.systems import parse
@@ -400,7 +400,7 @@ def score(
 
 
 def _asks_for_test(asked: set[str], paired: str | None) -> bool:
-    """Whether an option of a test was given; `--paired none` is none."""
+    """Whether an option of a test was given; `--paired none` does not count."""
     return paired not in (None, "none") or not asked.isdisjoint(OF_TESTS)
 
 
@@ -434,7 +434,10 @@ def _check(
 def _check_reference(
     ref: str | None, specs: Sequence[Spec], src: str | None, dispensable: bool
 ) -> None:
-    """dispensable: whether there are scores by other programs, and no further reference."""
+    """Raises UsageError if REF is missing and needed.
+
+    dispensable: whether there are scores by other programs, and no further reference.
+    """
     of_words = any(spec.kind == "rare" for spec in specs)
     options.refuse(
         {
@@ -514,7 +517,7 @@ def _names(
 
 
 def _refuse_unread(asked: set[str], names: Sequence[str], specs: Sequence[Spec]) -> None:
-    """Raises UsageError for an option of metrics that none of these reads."""
+    """Raises UsageError if an option is given that none of these metrics reads."""
     rare = {"tokenize"} if any(spec.kind == "rare" for spec in specs) else set()
     options.refuse(
         {
@@ -567,7 +570,7 @@ def _statistics(
     texts: dict[str, list[str]],
     written: str,
 ) -> list[Statistics]:
-    """For each metric what it counts in each output. Files of scores come first.
+    """The counts of each metric in each output. Files of scores are checked first.
 
     Without text, the first output has as many segments as it has scores by the first metric.
     written: where the command writes.
@@ -595,7 +598,7 @@ def _statistics(
 
 
 def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[SystemFiles]) -> None:
-    """Warns where a test of systems is over too few segments, or seeds, to be relied on."""
+    """Warns if a test of systems has too few segments or seeds to be relied on."""
     from synmt_cli.core.evaluation.statistics.significance import doubt
     from synmt_cli.core.evaluation.systems import like_seeds
 
@@ -731,7 +734,7 @@ def _test(
     matched: bool,
     asked: set[str],
 ) -> SignificanceTest | None:
-    """The test; of one system, the bootstrap that gives the interval of its score.
+    """The test; for one system, the bootstrap that gives the interval of its score.
 
     asked: the options that were given.
     """
@@ -770,7 +773,7 @@ def _test(
     definitions = list((SEED_FORMULAS if several else significance.FORMULAS)[name])
     definition = "matched" if matched else p if "p" in asked else definitions[0]
     if (name, definition) == ("ar", "centred"):
-        definition = "two-sided"  # its distribution is centred as it is
+        definition = "two-sided"  # its distribution is centred already
     if definition not in definitions:
         raise UsageError(f"--paired {name} has no --p {p}")
     return SignificanceTest(name, definition, samples or SAMPLES[name], seed)
@@ -779,7 +782,7 @@ def _test(
 def _fitting(
     test: SignificanceTest | None, systems: Sequence[SystemFiles], all_pairs: bool
 ) -> SignificanceTest | None:
-    """The test. Raises UsageError for numbers of outputs that it cannot take."""
+    """The same test. Raises UsageError if it cannot take these numbers of outputs."""
     from synmt_cli.core.evaluation.statistics import significance
     from synmt_cli.core.evaluation.systems import refuse_two_single, refuse_unequal
 

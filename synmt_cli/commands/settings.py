@@ -94,7 +94,7 @@ def listed(found: list[Any], preset: str = "") -> SettingList:
 
 
 def _joined(lists: list[SettingList]) -> SettingList:
-    """One list of all, each setting once. The preset of several lists is none."""
+    """One list of all, each setting once. If the lists differ in their preset, it has none."""
     infos = {info.setting: info for one in lists for info in one.settings}
     presets = {one.preset for one in lists}
     preset = presets.pop() if len(presets) == 1 else ""
@@ -133,7 +133,7 @@ def _by_value(one: SettingInfo) -> Iterator[str]:
 
 
 def _in_short(one: SettingInfo, columns: tuple[str, ...]) -> Iterator[str]:
-    """The values in the presets for one's own data, and how many others give one."""
+    """The values in the presets `columns`, and how many presets paper-* give one."""
     if parts := [f"{name} {shown(one.presets[name])}" for name in columns if name in one.presets]:
         yield ", ".join(parts)
     if n := sum(name.startswith("paper-") for name in one.presets):

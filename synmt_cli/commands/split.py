@@ -66,7 +66,7 @@ def split(
     before = [reading.state(path) for path in files]
     parts = partition.grouped(reader.text_rows(files)).parts([*sizes.values()], seed)
     with splitting.written_together(outputs) as writers:
-        # With more or fewer lines than before, a file has changed, which is found afterwards.
+        # If a file has more or fewer lines than before, it has changed: that is found afterwards.
         for sides, number in zip(reader.text_rows(files), parts, strict=False):
             for writer, text in zip(writers[number], sides, strict=True):
                 writer.write(line(text))
@@ -79,7 +79,7 @@ def split(
 
 
 def _check(path: str) -> None:
-    """Warns of CoNLL-U and JSONL, whose lines are no sentences. Raises UsageError for a pipe."""
+    """Warns of CoNLL-U and JSONL, whose lines are not sentences. Raises UsageError for a pipe."""
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
         raise UsageError(f"{path} is not a regular file, and files are read twice")
     with reading.open_source(path) as source:

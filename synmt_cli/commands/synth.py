@@ -172,9 +172,9 @@ def synth(
 
 
 def _sentences(paths: Sequence[str], kind: str) -> Iterator[str]:
-    """The lines of files of a kind, and the sentences of a line of CoNLL-U.
+    """Yields all texts in files of a kind: lines, the columns of TSV, both sides of records.
 
-    Also the columns of TSV, and both sides of a record.
+    A line of CoNLL-U that has several sentences is yielded whole, and sentence by sentence.
     """
     from synmt_cli.core.segments import reader
     from synmt_cli.core.segments.alignment import text_of

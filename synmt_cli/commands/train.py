@@ -78,7 +78,7 @@ MANUAL = Manual(
 METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
 TRIAL = 5.0, 20  # seconds and updates at most that --dry-run times
 SOME, SETTLED = 20, 10.0  # updates and seconds after which the speed is known
-COSTLY = 3, 1 / 3  # validations that together take this share of the time are too many
+COSTLY = 3, 1 / 3  # so many validations should not take more than this share of the time
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -254,8 +254,8 @@ def train(
     ("event": "dev"): nll and perplexity, metric and its value, whether it is the best, and the
     figures of all tokens. seconds is the time that the run has taken so far.
 
-    Presets are tiny, small, base, and rows of the papers' tables. CORPUS is nc11-en-de,
-    nc11-de-en, wmt18-en-tr, wmt16-en-de, wmt17-en-de or wat-en-ja.
+    Presets are tiny, small, base, and the following rows of the papers' tables. CORPUS in their
+    names is nc11-en-de, nc11-de-en, wmt18-en-tr, wmt16-en-de, wmt17-en-de or wat-en-ja.
 
     paper-{pascal,vanilla,tags,sisa,multitask}-CORPUS: Bugliarello and Okazaki (2020), Tables 2-4.
     paper-pascal-layer-{2,...,6}-CORPUS, paper-pascal-variance-{parent-only,4,9,16,25}-CORPUS: its
@@ -303,7 +303,7 @@ def train(
     memory.bound_caches(memory.KERNELS_IN_TRAINING)
     begun = beginning(pretrained, checkpoint, run)
     choice = over(choice, begun)
-    resolved = choice.provisional()  # refused once, not by each process
+    resolved = choice.provisional()  # refused here once, not by each process
     if not is_launched():
         try_variants(resolved)
     if nproc > 1 and not dry_run:
@@ -338,7 +338,7 @@ def train(
 
 @contextlib.contextmanager
 def left_to_launcher() -> Iterator[None]:
-    """Ends silently where another process is gone, if there is a launcher to say so."""
+    """Ends silently if another process is gone and there is a launcher to say so."""
     try:
         yield
     except PeerLost as error:
@@ -349,7 +349,7 @@ def left_to_launcher() -> Iterator[None]:
 
 
 def beginning(name: str, checkpoint: str, folder: str) -> Pretrained | None:
-    """The model that the run in a folder begins with, or began with, if any. Raises SynmtError."""
+    """The model that the run in `folder` begins with, or began with, if any. Raises SynmtError."""
     from synmt_cli.core.run.directory import Run
     from synmt_cli.core.training.saving.run_folder import begun_with
 
@@ -362,7 +362,10 @@ def beginning(name: str, checkpoint: str, folder: str) -> Pretrained | None:
 
 
 def over(choice: Choice, begun: Pretrained | None) -> Choice:
-    """The choice over what the model is that a run begins with. Raises SynmtError."""
+    """The choice, on top of the architecture of the model that a run begins with, if any.
+
+    Raises SynmtError if the two do not fit.
+    """
     if begun is None:
         return choice
     choice = begun.choice(choice)
@@ -430,7 +433,7 @@ def limit_behind(trainer: Trainer) -> str:
 
 
 def settled(session: Session, choice: Choice, place: Run | None = None) -> Session:
-    """The session with the settings that hold, which are told if nobody named them."""
+    """The session with its final settings. Reports those that nobody named."""
     session, told = session.settled(choice, place)
     for line in told:
         console.info(line)
@@ -438,7 +441,7 @@ def settled(session: Session, choice: Choice, place: Run | None = None) -> Sessi
 
 
 def announce(trainer: Trainer, length: Length) -> None:
-    """Says what is going to run, and where bf16, which another machine may have chosen, is slow."""
+    """Says what will run, and warns if bf16, which another machine may have chosen, is slow."""
     from synmt_cli.core.run.device import has_bf16
 
     for line in described(trainer, length):
@@ -451,7 +454,7 @@ def announce(trainer: Trainer, length: Length) -> None:
 
 
 def described(trainer: Trainer, length: Length) -> Iterator[str]:
-    """What is going to run, for people."""
+    """Yields lines for people that say what will run."""
     n_parameters, n = sum(p.numel() for p in trainer.model.parameters()), passes(length)
     yield (
         f"{n_parameters:,} parameters; {counted(length.updates, 'update')} of about "
@@ -462,7 +465,7 @@ def described(trainer: Trainer, length: Length) -> Iterator[str]:
 
 
 def passes(length: Length) -> str:
-    """How often the data are read, for people."""
+    """The number of passes over the data, rounded for people."""
     return f"{length.passes:,.0f}" if length.passes >= 10 else f"{length.passes:.2g}"
 
 
@@ -481,7 +484,7 @@ def machine(trainer: Trainer) -> str:
 def resolve(
     variant: str, preset: str, config: str, settings: Iterable[str], flags: dict[str, Any]
 ) -> Choice:
-    """Joins the layers; flags stand for training.NAME where they are given."""
+    """Joins the layers of settings. A flag that is given sets training.NAME."""
     from synmt_cli.core.run import config as configs
 
     layers = [configs.from_file(config)] if config else []
@@ -543,9 +546,9 @@ def warn_of_tokenizer(session: Session) -> None:
 
 
 def try_variants(config: Config) -> None:
-    """Tries variants of the user's own file. Raises ConfigError; says once what is doubtful.
+    """Tries the variants in the user's own file. Raises ConfigError; says once what is doubtful.
 
-    This is before the records are read, so their number has no say in the sizes.
+    The records have not been read yet, so the sizes do not depend on their number.
     """
     if not own_file.path():
         return
@@ -557,7 +560,7 @@ def try_variants(config: Config) -> None:
 
 
 def report_beginning(session: Session, trainer: Trainer) -> None:
-    """Says with whose weights a run begins, and what is new to that model."""
+    """Says which model's weights a run begins with, and what is new to that model."""
     if begun := session.inputs.pretrained:
         labels = session.train.encoding.labels
         for line in begun.told(trainer.model, trainer.vocabularies, labels):
@@ -566,7 +569,7 @@ def report_beginning(session: Session, trainer: Trainer) -> None:
 
 
 def show_estimate(session: Session, choice: Choice, folder: str) -> None:
-    """Prints the figures of --dry-run. folder: of the run, "" or new or begun."""
+    """Prints the figures of --dry-run. folder: that of a run, new or begun; "" without one."""
     from synmt_cli.core.distributed.ranks import Ranks
     from synmt_cli.core.run.directory import Run
     from synmt_cli.core.training.device.memory_estimate import estimate
@@ -602,7 +605,7 @@ class Watch:
     def __init__(self, bar: console.Progress, length: Length, validate_every: int) -> None:
         self._bar, self._length, self._every = bar, length, validate_every
         self._first, self._begin, self._told = bar.done, time.monotonic(), False
-        self._since: float | None = None  # when the validation began that is going on
+        self._since: float | None = None  # when the current validation began
         self._n_validations, self._validating = 0, 0.0  # how many have ended, and their seconds
 
     def __call__(self, pulse: Pulse) -> None:

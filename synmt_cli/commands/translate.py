@@ -127,7 +127,10 @@ def translate(
         str, option("--trees-out FILE", "Also write the trees of the translations, as CoNLL-U.")
     ] = "",
     unconstrained: Annotated[
-        bool, option("--unconstrained", "Let models of trees write sequences that build no tree.")
+        bool,
+        option(
+            "--unconstrained", "Let models that write trees write sequences that build no tree."
+        ),
     ] = False,
     batch_size: options.BatchSize = 64,
     batch_tokens: Annotated[
@@ -181,17 +184,18 @@ def translate(
     --max-output-len is cut there and counted. Several models average their probabilities; they must
     share a vocabulary.
 
-    Models of linearized, parent and gcn write a tree with its words. The search offers only
-    continuations that can still become one tree; the length counts pieces, not transitions; at the
-    limit a tree has to end, and is counted as cut. A model may stop while several words lack a
-    head. Then its most probable arcs are added until the tree is complete, and the score does not
-    change; such trees are counted. So each translation is one tree. --format text writes only the
-    words, conllu the parsed sentence, and --trees-out adds it to another format. Translations in an
-    n-best list may have equal words and other trees; if completing makes two equal, one is dropped.
-    --unconstrained allows everything, as the paper's code did: transitions that draw nothing are
-    skipped, at most four tokens are written for each piece of the limit, and conllu repairs a
-    sequence that builds no tree, and counts it. Then a piece after an arc begins a new word of the
-    tree; in the text it is joined to the piece before it unless it has the mark of a space.
+    Models that write trees (linearized, parent, gcn) write each tree with its words. The search
+    offers only continuations that can still become one tree; the length counts pieces, not
+    transitions; at the limit a tree has to end, and is counted as cut. A model may stop while
+    several words lack a head. Then its most probable arcs are added until the tree is complete, and
+    the score does not change; such trees are counted. So each translation is one tree. --format
+    text writes only the words, conllu the parsed sentence, and --trees-out adds it to another
+    format. Translations in an n-best list may have equal words and other trees; if completing makes
+    two equal, one is dropped. --unconstrained allows everything, as the paper's code did:
+    transitions that draw nothing are skipped, at most four tokens are written for each piece of the
+    limit, and conllu repairs a sequence that builds no tree, and counts it. Then a piece after an
+    arc begins a new word of the tree; in the text it is joined to the piece before it unless it has
+    the mark of a space.
 
     --sample K draws translations instead of searching for the best one: each token with its
     probability among the K most probable ones that may come next, or among all with 0. Such

@@ -81,8 +81,8 @@ def tune(
 ) -> None:
     """Translate development data with several length penalties, and find the best by BLEU.
 
-    Systems differ in how short beam search makes their translations, and decoders of trees more
-    than others. So tune each on dev with the search that it will translate with, and give the
+    Systems differ in how short beam search makes their translations, and models that write trees
+    more than others. So tune each on dev with the search that it will translate with, and give the
     report of --format json to translate --tuned, which searches in the same way, and to synmt
     report --tuned. Several reports, such as those of a system's seeds, are averaged there: the best
     value for one seed may make the models of others repeat words. Greedy search ignores the
@@ -119,7 +119,7 @@ def tune(
         from synmt_cli.core.evaluation.tuning import Tuning
         from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted, placed
 
-        tokenizers.bleu(tokenize)  # what it lacks is said before anything is translated
+        tokenizers.bleu(tokenize)  # what it lacks is reported before anything is translated
         settings = SearchSettings(beam=beam, patience=patience or math.inf, batch_size=batch_size)
         wanted = Wanted(device, "torch", "fp32")
         job = TranslateJob(model, checkpoint, wanted, settings, jobs, threads)
@@ -154,7 +154,7 @@ def tune(
 
 
 def grid(text: str) -> list[float]:
-    """The values of LOW:HIGH[:STEP], which is counted in decimals, to HIGH. Raises UsageError.
+    """The values of LOW:HIGH[:STEP], HIGH included, counted in decimals. Raises UsageError.
 
     >>> grid("0.2:0.6"), grid("1:2:0.5")
     ([0.2, 0.3, 0.4, 0.5, 0.6], [1.0, 1.5, 2.0])
@@ -166,7 +166,7 @@ def grid(text: str) -> list[float]:
         is_plain = re.fullmatch("[0-9.eE:+-]+", text, re.ASCII)
         if is_plain and 0 <= low <= high <= GREATEST and 0 < step < math.inf:
             n = int(min((high - low) / step, Decimal(MOST))) + 1
-    except (ArithmeticError, ValueError):  # no numbers, another number of them, or not finite
+    except (ArithmeticError, ValueError):  # not numbers, too few or too many, or not finite
         pass
     if n > MOST:
         problem = f"more than {MOST:,} values"

@@ -180,7 +180,7 @@ def view(
                 title = ", ".join(files or ["trees"])
                 how = layout or "arcs", width or 720
                 parts = _html(drawn, *how, title) if form == "html" else _svg(drawn, *how)
-            if wanted:  # few: before anything is written, all must be there
+            if wanted:  # they are few, and all must be there before anything is written
                 parts = iter([*parts])
                 _refuse_missing(wanted)
             for part in parts:
@@ -201,14 +201,14 @@ def _for_terminal(ascii: bool, width: int | None, output: str) -> Drawing:
 
 
 def _is_wanted(id: str, wanted: dict[str, bool]) -> bool:
-    """Whether a segment is drawn, which is noted; without --id every one is."""
+    """Whether a segment is drawn, as all are without --id. Notes that its id was found."""
     if id in wanted:
         wanted[id] = True
     return id in wanted or not wanted
 
 
 def _pairs(first: Iterator[Picture], second: Iterator[Picture] | None, name: str) -> Iterator[Pair]:
-    """Yields each segment with that of the second file. Raises DataError unless both have one."""
+    """Yields each segment with that of the second file. Raises DataError if a file ends early."""
     if second is None:
         yield from ((one, None) for one in first)
         return
@@ -221,7 +221,10 @@ def _pairs(first: Iterator[Picture], second: Iterator[Picture] | None, name: str
 
 
 def _compared(pairs: Iterator[Pair], only_differing: bool) -> Iterator[Differences]:
-    """Yields the differences of each pair, and says at the end how many there are."""
+    """Yields the differences of each pair.
+
+    only_differing: leaves out pairs without any, and says at the end how many pairs differ.
+    """
     n = n_differing = 0
     for first, second in pairs:
         assert second is not None, "both files have as many segments"

@@ -45,7 +45,7 @@ def vocab_encode(
             "--nbest N",
             "Draw from the N best of a unigram model instead of all.",
             min=2,
-            max=512,  # of sentencepiece
+            max=512,  # sentencepiece's limit
         ),
     ] = None,
     seed: options.Seed = options.SEED,

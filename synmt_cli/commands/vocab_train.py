@@ -45,7 +45,7 @@ def vocab_train(
             "--character-coverage SHARE",
             "Share of characters that get a piece; the rarest go without: 0.9995 for large texts "
             "and for scripts with many characters.",
-            min=0.98,  # of sentencepiece
+            min=0.98,  # sentencepiece's limit
             max=1.0,
         ),
     ] = 1.0,
