@@ -1,4 +1,4 @@
-"""What every test can use."""
+"""Fixtures and settings for every test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.program import DATA, ENVIRONMENT, synmt
 for name in {"TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES"} & ENVIRONMENT.keys():
     os.environ[name] = ENVIRONMENT[name]
 os.environ.pop("SYNMT_VARIANTS", None)  # a developer's own variants are not those of synmt
-for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # what a test makes is no part of `make test`
+for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # a test's make takes nothing from `make test`
     os.environ.pop(name, None)
 
 
@@ -120,16 +120,16 @@ def example_folder(tmp_path_factory, forked):
 
 
 def _prepare(script, folder, forked):
-    """Runs a script in a folder. No command of it leaves a temporary file."""
+    """Runs a script in a folder and checks that its commands leave no temporary file."""
     (temporary := folder / ".tmp").mkdir()
     done = program.shell(f"export TMPDIR={temporary}\n{script}", folder, first=forked.folder)
     assert done.returncode == 0, done.stderr.decode()
-    temporary.rmdir()  # which only an empty folder allows
+    temporary.rmdir()  # fails unless the folder is empty
 
 
 @pytest.fixture(scope="session")
 def tiny_treebank():
-    """CoNLL-U bytes of 96 sentences such as `The dog sees the cat.`, gold."""
+    """Gold CoNLL-U of 96 sentences such as `The dog sees the dog.`, as bytes."""
     blocks = []
     nouns, verbs = (
         ("dog", "cat", "bird", "man", "woman", "child"),

@@ -59,7 +59,7 @@ SYNTH = (
     *("description", "sampling", "pairs", "files"),
 )
 INNER = {"core": CORE, "synth": SYNTH}
-# Never imported there, at the top of a file or inside a function.
+# Modules that a room never imports, at the top of a file or inside a function; "" is every room.
 PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 BANNED = {
     "": PICKLES | {"click", "typer._click"},
@@ -141,7 +141,7 @@ def test_no_room_imports_what_is_banned_there(path):
 
 
 def inner_room(name):
-    """The room around `core/room/...` or `synmt_cli.core.room...`, and its place there; or None."""
+    """(outer room, place of the inner) of `core/room/...` or `synmt_cli.core.room...`; or None."""
     around, *rest = name.replace("/", ".").removeprefix("synmt_cli.").split(".")
     if around not in INNER or not rest or rest[0] == "__init__":
         return None
@@ -178,7 +178,7 @@ def _offences_of_call(call):
     owner = getattr(getattr(call.func, "value", None), "id", "")
     keywords = {word.arg: word.value for word in call.keywords}
     if name == "open" and owner != "os":
-        # open(path, mode) and Path.open(mode): the mode is written there, so that it can be seen
+        # open(path, mode) and Path.open(mode): the mode must be written out to be checked
         position = 0 if isinstance(call.func, ast.Attribute) and owner != "io" else 1
         mode = keywords.get("mode", call.args[position] if len(call.args) > position else None)
         texts = [n.value for n in ast.walk(mode or call.func) if isinstance(n, ast.Constant)]
@@ -239,7 +239,7 @@ def python(code):
 
 
 def test_formats_trees_and_run_directories_never_load_torch():
-    """Not by way of another module either."""
+    """They do not import it through another module either."""
     rooms = (
         *("formats", "core/trees", "core/segments", "core/options", "core/pictures"),
         *("core/run/config", "core/run/directory", "core/run/settings", "core/inspection/models"),

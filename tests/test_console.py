@@ -75,7 +75,7 @@ def test_quiet_hides_progress(messages, monkeypatch):
 
 
 def on_terminal(code, **environment):
-    """What a program writes to a stderr that is a terminal, and to stdout."""
+    """Runs a program with a terminal as stderr. Returns what it writes there, and its stdout."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "100", **environment}
     env = {name: value for name, value in env.items() if value}
@@ -132,7 +132,7 @@ def screens(shown, width=100):
 
 
 def test_messages_pass_above_the_bar_and_no_line_is_garbled():
-    """As pyte, a terminal in Python, shows it: whole messages, and under them one bar."""
+    """pyte, a terminal in Python, shows whole messages, and one bar below them."""
     shown, _ = on_terminal(MESSAGES)
     message = re.compile(
         r"synmt train: (step \d+: dev perplexity 10\.26, \[BLEU] 0\.03 :smile:, best|done"
@@ -178,7 +178,7 @@ def test_the_bytes_of_files_say_how_much_is_left(tmp_path, monkeypatch, messages
     with console.progress("parsed", files=[str(path)]) as bar, reading.open_source(str(path)) as f:
         assert bar.share() == 0
         assert bar.left() == ""
-        read = list(bar.taken(reading.lines(f)))  # ahead of the work, as several processes read
+        read = list(bar.taken(reading.lines(f)))  # read ahead, as by several processes
         assert bar.share() == 0
         bar.tick(1, 0.5)
         assert bar.share() == 0.125  # half of the first line
@@ -198,7 +198,7 @@ def test_the_bytes_of_files_say_how_much_is_left(tmp_path, monkeypatch, messages
         bar.tick(1, 0.5)
         assert re.fullmatch(r"synmt train: parsed: 1 line, 12%, .*s.* left\n", messages())
     with console.progress("parsed", files=["/dev/zero"]) as bar:
-        assert bar.share() is None  # whatever is no file has no size
+        assert bar.share() is None  # what is not a regular file has no size
 
 
 def test_no_color_is_honoured():

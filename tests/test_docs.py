@@ -56,7 +56,7 @@ def test_every_command_is_in_the_readme_and_in_the_overview(name):
 
 
 def examples():
-    """Of all commands. Those that train or search take most of the time."""
+    """Yields the examples of all commands. Those that train or search take most of the time."""
     for name in cli.COMMANDS:
         for example in cli.manual(name).examples:
             is_long = re.search(r"synmt (train|parser train|translate|tune|analyze)\b", example)
@@ -117,11 +117,11 @@ def block_of(page, title):
     ],
 )
 def test_pages_run_as_typed(tmp_path, example_folder, shell, page, title, files, result, least):
-    """In a folder with the files that the block names and nothing else, without one option more.
+    """A block runs without any option added, in a folder that has only the files it names.
 
-    least: lines of the result, or trees; each text has 12 lines.
+    least: how many lines (or trees) the result has at least; each text has 12 lines.
 
-    One parser stands for both languages, since it gives any text a tree.
+    One parser serves both languages, since it gives any text a tree.
     """
     block = block_of(page, title)
     for name in files:

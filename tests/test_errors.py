@@ -96,7 +96,7 @@ def test_a_quote_is_cut_at_eighty_characters():
 
 @pytest.fixture
 def lines(capfd, monkeypatch):
-    """What went to stderr so far."""
+    """`lines()` returns what went to stderr since the last call."""
     monkeypatch.setattr(console, "command", "synmt parse")
     return lambda: capfd.readouterr().err
 
@@ -148,7 +148,7 @@ def test_a_bug_keeps_its_traceback(lines):
         (["parse", "-m", "x"], "synmt parse"),
         (["vocab", "train"], "synmt vocab train"),
         (["vocab"], "synmt"),
-        (["-q", "score", "ref"], "synmt"),  # the option is not that of score
+        (["-q", "score", "ref"], "synmt"),  # the option comes before the command
         (["nonsense"], "synmt"),
         ([], "synmt"),
     ],
@@ -300,7 +300,7 @@ main()
 
 
 def test_a_signal_where_python_ignores_exceptions_raises_soon_after():
-    """In a callback, as imports have many. It then waits for a record to be whole."""
+    """Python does so in callbacks; imports have many. The signal still waits for a whole record."""
     code = """
 import os, signal, sys, time, weakref
 from synmt_cli import signals
@@ -347,7 +347,7 @@ print("goes on")
 
 @pytest.mark.parametrize("words", ["--help", "--version", "train --help", "variants"])
 def test_a_closed_stdout_is_said(tmp_path, words):
-    done = program.shell(f"synmt {words} >&-", tmp_path)  # no fork would be given a closed one
+    done = program.shell(f"synmt {words} >&-", tmp_path)  # a fork cannot be given a closed stdout
     assert done.returncode == 74
     assert done.stderr.count(b"\n") == 1
     assert b"Bad file descriptor" in done.stderr

@@ -1,4 +1,4 @@
-"""The report on a GPU runs in miniature on a CPU, so that its first run on a card is no search."""
+"""The report on a GPU runs in miniature on a CPU, so that no time on a card is lost to its bugs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_all_parts_run_in_miniature(tmp_path):
 
 
 def test_the_bare_loop_gives_prefixes_of_each_source():
-    """Padding changes nothing, and prefixes have their length."""
+    """Padding changes nothing, and every prefix has LONGEST + 1 ids."""
     torch.manual_seed(1)
     model = gpu_report.Bare(gpu_report.TINY).eval()
     source = torch.tensor([[5, 6, 3], [7, 3, 1]])

@@ -1,4 +1,4 @@
-"""How threads of torch wait for each other: shortly, unless a user wants it otherwise."""
+"""Threads of torch wait for each other in short loops, unless a user asks for something else."""
 
 import re
 

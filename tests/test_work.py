@@ -21,5 +21,5 @@ def test_lines_are_counted_as_often_as_they_run():
             i += 1
             i += 1
 
-    assert lines_run(lambda: work(10)) == 1 + 11 + 20  # of the lambda, of `for`, below it
+    assert lines_run(lambda: work(10)) == 1 + 11 + 20  # the lambda, the `for` line, its body
     assert lines_run(lambda: work(11)) - lines_run(lambda: work(10)) == 3

@@ -1,4 +1,4 @@
-"""What the tests of decoders of trees share, and those of faults in training."""
+"""Fixtures for the tests of tree decoders and for those of faults in training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.tree_workshop import EMPTY, TREES, Workshop
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory, forked):
-    """A Workshop with data, and runs of random weights: those of TREES, vanilla, bitran."""
+    """A Workshop with data and a run of random weights for each of TREES, vanilla and bitran."""
     made = Workshop(tmp_path_factory.mktemp("trees"), forked)
     for variant in (*TREES, "vanilla", "bitran"):
         made.train(variant)

@@ -14,7 +14,7 @@ from synmt_cli.core.pictures.awsl import chart, lines
 from synmt_cli.core.pictures.figures import picture
 from synmt_cli.formats.reports.analysis.awsl import LayerWeights, RunWeights
 
-MAX_PIECES = 25  # of a sentence, where some are longer
+MAX_PIECES = 25  # of a sentence; some sentences have more
 NO_MATPLOTLIB = importlib.util.find_spec("matplotlib") is None
 
 
@@ -46,7 +46,7 @@ def test_awsl_gives_layers_and_heads_of_each_run(analyze):
 
 
 def test_awsl_reads_text_as_records(analyze):
-    """Parsed by the run's own parser; for a run without syntax too."""
+    """The run's own parser parses it, even for a run without syntax."""
     text = analyze("awsl", "--format", "tsv", stdin=b"A dog sleeps.\n\nThe dog sees a cat.\n")
     assert text.returncode == 0
     assert b"warning: 1 of 3 segments left out: empty" in text.stderr
@@ -98,7 +98,7 @@ def test_a_picture_that_cannot_be_drawn_costs_no_measurement(
 ):
     given = ("--plot", tmp_path / plot, "-o", tmp_path / "one.png", "absent.jsonl")
     done = analyze("awsl", *given)
-    assert done.returncode == status  # before the input is missed
+    assert done.returncode == status  # before the missing input is noticed
     assert done.stderr.endswith(message)
     assert not list(tmp_path.iterdir())
 
@@ -291,7 +291,7 @@ def test_probe_writes_its_tasks_and_reads_them_again(analyze, run, example_folde
     done = analyze("probe", tmp_path / "bigram-shift.txt", "--format", "tsv")
     ((group, task, *_),) = [row.split(b"\t") for row in done.stdout.splitlines()[1:]]
     assert (group, task) == (b"syntactic", b"bigram-shift")
-    # the sentences are parsed in both cases: the same figures
+    # The sentences are parsed in both cases, so the figures are the same.
     direct = analyze(
         "probe", "--task", "bigram-shift,bigram-shift", "train.en.conllu", "--format", "tsv"
     )
@@ -329,7 +329,7 @@ def test_sizes_and_majority_are_of_what_was_probed(analyze):
 
 
 def test_runs_are_probed_on_the_same_sentences(analyze, run, example_folder, tmp_path):
-    """Vocabularies cut sentences into other numbers of pieces."""
+    """Vocabularies cut sentences differently, so that --max-pieces would leave different ones."""
     few, records, other = (tmp_path / name for name in ("few.model", "few.jsonl", "other"))
     run("vocab", "train", "--size", 120, "-o", few, "train.en", "train.de", cwd=example_folder)
     made = ("--spm", few, "--tgt", "test.de", "-o", records, "test.en.conllu")

@@ -18,7 +18,7 @@ NAMES = ["step-2", "step-3", "step-4"]
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory, forked):
-    """A Workshop with runs of random weights; of `vanilla` there are the steps of NAMES."""
+    """A Workshop with runs of random weights; `vanilla` has the checkpoints of NAMES."""
     shop = Workshop(tmp_path_factory.mktemp("average"), forked)
     shop.train("vanilla", *KEEP, options=STEPS)
     shop.train("pascal")
@@ -145,7 +145,7 @@ def test_a_link_to_itself_is_no_checkpoint(place, new, tmp_path):
 
 
 def test_arcs_must_weigh_the_same_in_all_runs(place, new):
-    """Search corrects for their weight, once for the whole model."""
+    """Search corrects for the weight of arcs, by one value for the whole model."""
     done = place("average", "-m", "linearized", "best", "heavy", "-o", new, status=78)
     assert b"training.transition_weight is 1, not 0.3\n" in done.stderr
 

@@ -150,7 +150,7 @@ def test_a_bad_tree_is_translated_as_a_failed_segment(run, example_folder):
     done = run(*command, *FAILED, "--format", "jsonl", stdin=MIXED, cwd=example_folder)
     found = objects(done)
     assert [one["status"] for one in found] == ["ok", "failed", "ok", "failed", "ok"]
-    assert all(one["score"] < 0 for one in found)  # each was searched for
+    assert all(one["score"] < 0 for one in found)  # search has translated each of them
     assert {*found[1]["piece_word"]} == {-1}
     assert b"2 of 5 segments failed: translated without a tree" in done.stderr
     for options in ([], [*FAILED, "--strict"]):

@@ -20,7 +20,7 @@ def folder(tmp_path):
 
 
 def files(folder):
-    """What is there beside the fixture's files."""
+    """The files that are not the fixture's: name -> text."""
     known = {"de", "en", "short", "records"}
     return {p.name: p.read_text() for p in folder.iterdir() if p.name not in known}
 

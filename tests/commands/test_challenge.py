@@ -158,7 +158,7 @@ def test_no_file_appears_where_the_input_is_bad(run, folder):
 
 
 def test_particles_of_a_treebank(run, data):
-    """Counted by an own loop over the rows."""
+    """As many segments are found as by a loop over the rows, written for this test."""
     raw = gzip.decompress((data / "ud" / "en_ewt-dev.conllu.gz").read_bytes()).decode()
     expected = 0
     for block in raw.strip().split("\n\n"):

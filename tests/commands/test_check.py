@@ -31,7 +31,7 @@ def row(id):
     return LINE.replace("2", str(id), 1)
 
 
-# What reliability.md says of CoNLL-U, faults 1 to 5, 7, 10, 11: (line in its block, block).
+# Faults 1 to 5, 7, 10 and 11 of CoNLL-U in reliability.md: (line in its block, block).
 BLOCKS = [
     second(LINE.replace("\tdep", "")),
     second(LINE.replace("\t_\t_\n", "\n")),
@@ -90,7 +90,7 @@ def test_every_fault_of_conllu_is_named_by_its_line(forked):
     assert len(lines_of(forked("check", "--from", "conllu", stdin=spread).stdout)) == len(BLOCKS)
 
 
-# Faults 6, 8, 9, 12: nothing is wrong with these.
+# Cases 6, 8, 9 and 12 in reliability.md: nothing is wrong with these.
 SOUND = [
     "﻿" + GOOD,
     GOOD.rstrip("\n"),
@@ -135,7 +135,7 @@ RECORDS = [
 
 
 def test_every_fault_of_records_is_named_by_its_line(forked):
-    """Fault 16, and 10 and 11 of records."""
+    """Fault 16, and faults 10 and 11 in records."""
     data = b"".join(b'{"src":"a"}\n' + line + b"\n" for line in RECORDS)
     done = forked("check", "--from", "jsonl", stdin=data)
     assert done.returncode == 1
@@ -193,7 +193,7 @@ def test_parallel_files_have_as_many_segments(forked, tmp_path):
     done = forked("check", "--parallel", *files, "-", stdin=b"x\n", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, b"<stdin>: 1 segment, but a has 3\n")
     (tmp_path / "c.conllu").write_bytes(f"{GOOD}\n{split}1\tx\n".encode())
-    done = forked("check", "--parallel", *files, cwd=tmp_path)  # what is broken counts as well
+    done = forked("check", "--parallel", *files, cwd=tmp_path)  # a broken sentence counts, too
     assert done.stdout == b"c.conllu:15: 2 columns, expected 10\n"
     wrong = "# sent_id = 2.3\n# synmt_line = 2\n1\tx\n\n"  # a sentence of the same line
     (tmp_path / "c.conllu").write_bytes(f"{GOOD}\n{split}{wrong}{GOOD}".encode())
@@ -214,7 +214,7 @@ def place(tmp_path_factory, forked):
 
 @pytest.fixture
 def sound(place):
-    """The run directory `pascal`, sound: a copy, for tests to damage."""
+    """The run directory `pascal`: a copy of `kept`, sound, for tests to damage."""
     shutil.rmtree(place.folder / "pascal", ignore_errors=True)
     return shutil.copytree(place.folder / "kept", place.folder / "pascal", symlinks=True)
 

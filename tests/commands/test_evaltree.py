@@ -148,7 +148,10 @@ def test_lines_without_a_tree_miss_every_word(run, folder):
 
 @pytest.mark.slow
 def test_parsed_real_text_counts_as_in_the_shared_task(run, data, tmp_path):
-    """Correct, gold and system words by conll18_ud_eval.py; sentences cut anew by the parser."""
+    """conll18_ud_eval.py counts the same correct, gold and system words.
+
+    The parser cuts the text into sentences anew.
+    """
     treebank = gzip.decompress((data / "ud" / "en_ewt-test.conllu.gz").read_bytes())
     blocks = treebank.decode().split("\n\n")[:100]
     (tmp_path / "gold").write_text("\n\n".join(blocks) + "\n\n")
@@ -236,7 +239,7 @@ def test_mistakes_write_nothing(run, folder, arguments, stdin, status, message):
 
 
 def test_punctuation_is_left_out_when_asked_for(run, folder):
-    # noisy has two wrong words of five, of which `.` is right in UAS: 3/4 and 2/4 without it
+    # noisy has one wrong label and one wrong head; without `.`, which is right: UAS 3/4, LAS 2/4
     command = ("evaltree", "gold", "noisy", "--no-punct")
     scores = {}
     for metric in ("uas", "las", "words", "tokens"):

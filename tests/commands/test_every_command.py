@@ -49,7 +49,7 @@ def test_an_option_that_takes_a_value_takes_one_in_every_command():
 def test_a_default_is_the_same_in_every_command(flag, default):
     found = {name: one.default for name, one in all_options() if flag in one.opts}
     for name in [name for name, value in found.items() if value is None]:
-        del found[name]  # has to be given
+        del found[name]  # a required option has no default
     assert len(found) > 2
     assert set(found.values()) == {default}
 
@@ -216,7 +216,7 @@ def test_what_is_mistyped_gets_a_suggestion(run, arguments, message):
 
 
 def offered(complete, incomplete="", **given):
-    """The words that a completer gives, of which typer takes those that begin so."""
+    """The words of a completer that typer would offer: those that begin with `incomplete`."""
     context = SimpleNamespace(params=given)
     items = complete(context, incomplete) if given else complete(incomplete)
     return [word for word, _ in items if word.startswith(incomplete)]
@@ -295,7 +295,7 @@ assert "torch" not in sys.modules
     ],
 )
 def test_bash_completes(words, answer):
-    """The function of `--show-completion`, called as bash calls it: it cuts words at = and :."""
+    """The function of `--show-completion`, called as bash calls it, which cuts words at = and :."""
     script = f"""
 eval "$(_SYNMT_COMPLETE=source_bash synmt)"
 COMP_WORDS=({words}) COMP_CWORD={len(words.split()) - 1}
@@ -333,7 +333,7 @@ TRAIN = ("--train", "text", "--dev", "text", "--run", "run")
 def test_what_is_not_installed_is_named(
     capfdbinary, tmp_path, monkeypatch, package, extra, command
 ):
-    monkeypatch.setitem(sys.modules, package, None)  # as if there were none
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_bytes(b"a\n")
     synmt = InProcess(capfdbinary)

@@ -53,7 +53,7 @@ SEARCH = ["--beam", 2, "--patience", 1, "--max-output-len", 9, "--format", "tsv"
 
 
 def scored(lines):
-    """The translations as they are, without their scores; and the scores."""
+    """The translations with their numbers but without scores; and the scores."""
     rows = [line.split(b"\t") for line in lines.splitlines()]
     return [(number, words) for number, _, words in rows], [float(score) for _, score, _ in rows]
 
@@ -187,7 +187,7 @@ def test_torch_has_two_precisions(forked, example_folder):
 
 
 def test_one_line_is_one_line(forked, example_folder):
-    """Empty lines, a long line in parts, and lines at the limit, as torch does."""
+    """Both engines agree on empty lines, a long line in parts, and lines at the limit."""
     lines = b"A dog sleeps .\n\n" + b"dog " * 30 + b"\n \nTom sleeps .\n"
     common = ["-m", example_folder / "runs/base", *GREEDY, "--max-pieces", 20, "--format", "jsonl"]
     ours, theirs = (

@@ -249,11 +249,11 @@ def test_a_record_comes_before_the_end_of_input():
 def test_memory_does_not_grow_with_the_input(models, data, jobs):
     raw = gzip.decompress((data / "ud" / "en_ewt-dev.conllu.gz").read_bytes())
     peaks = [peak_memory(itertools.repeat(raw, n), models, jobs) for n in (2, 30)]
-    assert peaks[1] - peaks[0] < 16 * 2**20  # of 51 MB
+    assert peaks[1] - peaks[0] < 16 * 2**20  # for 51 MB more input
 
 
 def peak_memory(parts, models, jobs):
-    """Bytes that featurize has had at most, its workers' not counted, when all is written."""
+    """The most bytes that featurize has had, without its workers, once it got the whole input."""
     command = [sys.executable, "-m", "synmt_cli", "featurize", "--spm", models / "spm.model"]
     with subprocess.Popen(
         [*command, "-j", str(jobs), "-o", "/dev/null"], stdin=subprocess.PIPE

@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 
 def files(folder):
-    """What is there beside the fixture's files."""
+    """The files that are not the fixture's: name -> text."""
     known = {"en", "de", "short", "jsonl"}
     return {p.name: p.read_text() for p in folder.iterdir() if p.name not in known}
 
@@ -174,7 +174,7 @@ def test_annotated_records_are_as_many_and_are_left_out_by_their_status(run, fol
 
 
 def test_each_block_of_a_line_is_marked(run):
-    """Other tools read blocks; together they are one segment that was skipped."""
+    """Other tools read single blocks; to synmt they are one segment, which was skipped."""
     blocks = "".join(
         f"# sent_id = 1.{k}\n# text = {form}\n# synmt_line = 1\n"
         f"1\t{form}\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
@@ -202,7 +202,7 @@ def test_test_sets_of_any_kind_are_excluded(run, folder):
     bad = (*PAIR, "--format=counts", "--exclude", "bad.conllu")
     (folder / "bad.conllu").write_text(tree.replace("\t0\troot", "\t5\tdep"))
     assert run(*bad, cwd=folder).returncode == 65
-    done = run(*bad, "--on-bad-tree", "failed", cwd=folder)  # its text is excluded all the same
+    done = run(*bad, "--on-bad-tree", "failed", cwd=folder)  # its text is still excluded
     assert b"\nexclude\t1\t" in done.stdout
     (folder / "steps").write_text("1\tThe first.\tThe\tfirst.\nYes\n")
     excluded = ("--format=counts", "--exclude", "steps")
@@ -308,7 +308,7 @@ def test_scores_of_an_aligner(run, folder):
 )
 def test_mistakes_are_one_line_and_leave_no_file(run, folder, arguments, status, message):
     one_line = arguments == (*PAIR, "--tgt-out", "k")
-    if one_line:  # what is right before the mistake comes out
+    if one_line:  # good lines before the mistake are written
         (folder / "en").write_text("1\n")
     done = run(*arguments, stdin=b"a\nb\xff\n", cwd=folder)
     assert (done.returncode, files(folder)) == (status, {})

@@ -1,4 +1,4 @@
-"""Commands that are given mutated files: right, or one clear line, and never a bug.
+"""Commands that are given mutated files: a right result or one clear line, and never a bug.
 
 They run in this process, so that thousands of runs take minutes.
 """
@@ -37,7 +37,7 @@ def quiet():
 
 @pytest.fixture
 def folder(example_folder, tmp_path, monkeypatch):
-    """A copy of the small inputs, to be mutated in."""
+    """A working folder with copies of small inputs, which tests mutate."""
     monkeypatch.chdir(tmp_path)
     for name in ("train.en.conllu", "train.jsonl"):
         lines = (example_folder / name).read_bytes().split(b"\n")
@@ -81,18 +81,18 @@ OPERANDS = ("train.en.conllu", "two.conllu", "transitions")
 
 
 def n_sentences(data):
-    """The blocks of CoNLL-U: runs of lines that are not empty."""
+    """The number of blocks in CoNLL-U: runs of lines that are not empty."""
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     groups = itertools.groupby(line.removesuffix(b"\r") != b"" for line in lines)
     return sum(is_block for is_block, _ in groups)
 
 
 def n_lines(data):
-    """What ends in LF, and a last line that does not."""
+    """The number of lines, including a last one without LF."""
     return data.count(b"\n") + (not data.endswith((b"\n", b"\xef\xbb\xbf")) and data != b"")
 
 
-COUNTS = {  # of an input and of its output, which are the same where all is well
+COUNTS = {  # functions that count an input and its output: equal if all is well
     **dict.fromkeys(("featurize", "linearize"), (n_sentences, n_lines)),
     **dict.fromkeys(("delinearize", "repair"), (n_lines, n_lines)),
 }
@@ -101,7 +101,7 @@ COUNTS = {  # of an input and of its output, which are the same where all is wel
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutated_files_give_a_result_or_a_clear_error(folder, quiet, kind, capfd):
-    """Never an exit of 0 with a segment missing, and a problem that check finds is written."""
+    """The status is never 0 with a segment missing, and check writes the problems that it finds."""
     name, pieces, arguments = KINDS[kind]
     good = (folder / name).read_bytes()
     arguments = [*arguments, *([name] if " of " in kind or name in OPERANDS else [])]
@@ -124,7 +124,7 @@ def test_mutated_files_give_a_result_or_a_clear_error(folder, quiet, kind, capfd
         assert (status == 1) == (arguments[0] == "check" and output != b""), (data, messages)
         n_refused += status != 0
     assert n_refused > 0
-    assert n_refused < rounds or kind == "configuration"  # few other texts are one
+    assert n_refused < rounds or kind == "configuration"  # few mutations of one are valid
 
 
 SETTINGS = b"training.lr=1e-3\tmodel.d_ff=16\tmodel.dropout=0.1\ttraining.betas=[0.9, 0.98]"
@@ -154,7 +154,7 @@ def test_mutated_tensors_are_refused(tmp_path):
 
 
 def test_mutated_records_are_sources_or_refused(folder):
-    """What translate reads: records, or what no longer looks like them."""
+    """The reader of translate finds a record in every line, or refuses the file."""
     vocabulary = Vocabulary.load(str(folder / "spm.model"))
     reader = Reader(vocabulary, vocabulary)
     good = b"\n".join((folder / "train.jsonl").read_bytes().split(b"\n")[:3]) + b"\n"
@@ -179,7 +179,7 @@ LINES = st.lists(st.text(st.characters(exclude_characters="\0\n", codec="utf-8")
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(LINES, st.integers(0, 30))
 def test_any_lines_go_through_the_pipe_in_order(forked, tiny_udpipe, texts, cut):
-    """parse | featurize: as many records, the same with -j 4, and the same by parts."""
+    """parse | featurize gives one record for each line, the same with -j 4 or in two parts."""
 
     def piped(texts, *options):
         stdin = "".join(f"{text}\n" for text in texts).encode()

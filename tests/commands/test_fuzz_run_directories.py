@@ -1,4 +1,4 @@
-"""Run directories with one mutated file: what commands make of them is right, or one clear line.
+"""Run directories with one mutated file: commands give a right result or one clear line.
 
 The commands run in this process. Sealed files are mutated before and after they are sealed.
 """
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def commands(example_folder, tmp_path, monkeypatch, capfd):
-    """Commands that read the run directory r of the working folder, in which it is made."""
+    """Makes the run directory r in the working folder, and yields commands that read it."""
     monkeypatch.chdir(tmp_path)
     for name in ("train.jsonl", "dev.jsonl"):
         lines = (example_folder / name).read_bytes().splitlines(keepends=True)[:30]
@@ -55,7 +55,7 @@ def commands(example_folder, tmp_path, monkeypatch, capfd):
 
 
 def test_mutated_run_directories_give_a_result_or_a_clear_error(commands, tmp_path, capfd):
-    """Every command reads it as it is then, and the next mutation begins from the whole one."""
+    """A command reads the mutated directory; the next mutation begins from the whole one."""
     run, kept = tmp_path / "r", tmp_path / "kept"
     shutil.copytree(run, kept)
     for command in commands.values():
@@ -84,7 +84,7 @@ def test_mutated_run_directories_give_a_result_or_a_clear_error(commands, tmp_pa
 
 
 def mutate(path, rng):
-    """Changes bytes of a file, or a value in it under its right digest. Returns what it has."""
+    """Changes bytes of a file, or a value in it and its digest. Returns (part of) the new bytes."""
     data = path.read_bytes()
     kind = path.name if path.name in ("config.toml", "metrics.jsonl") else path.suffix
     if kind in ("config.toml", "metrics.jsonl", ".json") and rng.randrange(3):
@@ -92,7 +92,7 @@ def mutate(path, rng):
             data = CHANGED[kind](data, rng)
             path.write_bytes(data)
             return data
-        except (AttributeError, TypeError, ValueError):  # what a file cannot hold
+        except (AttributeError, TypeError, ValueError):  # a value that the file cannot hold
             pass
     data = mutated(data, rng, JSON_PIECES if path.suffix != ".model" else BINARY)
     path.write_bytes(data)

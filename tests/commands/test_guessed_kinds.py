@@ -20,7 +20,7 @@ def test_a_guess_that_fails_names_the_other_kind(run, example_folder, command, t
     assert done.stderr.endswith(HINT)
     stated = run(*command, "--from", "jsonl", stdin=text, cwd=example_folder)
     assert (stated.returncode, stated.stderr) == (65, done.stderr.replace(HINT, b"\n"))
-    if command[0] != "delinearize":  # whose text is transitions
+    if command[0] != "delinearize":  # its text is transitions
         assert run(*command, "--from", "text", stdin=text, cwd=example_folder).returncode == 0
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints that are damaged or made to harm: refused by name, nothing of them is run."""
+"""Checkpoints that are damaged or made to harm: refused by name, and none of their code runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def trained(example_folder, tmp_path_factory, forked):
 
 @pytest.fixture
 def run(trained, tmp_path):
-    """A copy of it, which may be damaged."""
+    """A copy of `trained`, for tests to damage."""
     return shutil.copytree(trained, tmp_path / "r")
 
 
@@ -44,7 +44,7 @@ def refused(done, *names):
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_tensors_are_refused_by_name(train, forked, trained, run, tmp_path, kind):
-    """On resuming, and in translation, of the best model and of a checkpoint."""
+    """By a training that resumes, and by translation with the best model and with a checkpoint."""
     for name in FILES:
         path = run / "checkpoints/step-1" / name
         good = path.read_bytes()
@@ -188,7 +188,7 @@ CACHED = {
 
 @pytest.mark.parametrize("kind", CACHED)
 def test_a_damaged_cache_is_made_anew_or_refused(train, run, kind):
-    """The numbers of the records: whatever is wrong with them, no other model is learnt."""
+    """The cache has the records as numbers; whatever is wrong with it, no other model is learnt."""
     shutil.copytree(run, run.parent / "whole", copy_function=shutil.copy2)
     train("--max-steps", 9, run="whole", status=0)
     cached = sorted(run.glob("cache/*"))

@@ -94,7 +94,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("kind", PLANTED)
 def test_nothing_but_files_and_folders_is_followed_or_opened(run, readers, kind):
-    """Every name in turn, in every command; what was there is kept, as the target of a link."""
+    """Each name in turn is replaced and read by commands; kind `link` leads to what was there."""
     for n, name in enumerate(FILES):
         path, kept = run / name, (run / name).parent / ".kept"
         there = path.exists()
@@ -171,7 +171,7 @@ WRONG = {
     "metrics.jsonl": tuple(one + b"\n" for one in (*JSON, b"[]", b"{}", b'{"step": "1"}')),
     "spm.model": (b"", b"\0" * 99, b"\x0a\xff\xff\xff\xff\x0f"),
 }
-UNREAD = {  # what a command does not read, or makes anew
+UNREAD = {  # (command, file) that it does not read, or makes anew
     *(("translate", "metrics.jsonl"), ("translate", "env.json"), ("average", "metrics.jsonl")),
     *(("train", "labels.json"), ("info", "spm.model"), ("info --format json", "spm.model")),
 }
@@ -187,7 +187,7 @@ def test_whatever_is_wrong_in_a_file_is_one_line(run, readers, name):
         for reader in (names[n % len(names)], "check", *(["train"] if "train" in names else [])):
             done = readers[reader]()
             if reader[:4] == "info" and name == "config.toml" and done.returncode == 0:
-                continue  # it shows a configuration that is not one, too
+                continue  # info shows even an invalid configuration
             refused(done, str(run))
     path.write_bytes(good)
     assert readers["train"]().returncode == 0
@@ -238,7 +238,7 @@ def test_a_state_of_wrong_types_has_the_right_digest_and_is_refused(run, readers
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors"])
 def test_a_file_of_another_checkpoint_is_refused(run, readers, name):
-    """Whole, and fitting: but training would go on from what never was."""
+    """The file is whole and fits, but training would go on from a state that never was."""
     shutil.copy(run / "checkpoints/step-1" / name, run / "checkpoints/step-2" / name)
     refused(readers["train"](), f"step-2/{name}: of step 1, not 2")
     refused(readers["check"](), f"step-2/{name}: of step 1, not 2")
@@ -313,7 +313,7 @@ def test_names_that_are_not_utf_8_work(train, synmt, example_folder, tmp_path):
 
 @pytest.mark.parametrize("best_step", [1, 2])
 def test_a_lost_model_is_written_again(run, readers, train, whole, best_step):
-    """Done is only said of a run that has its model: the best one that a checkpoint has."""
+    """Training says that a run is done only when it has its model, that of the best checkpoint."""
     path = run / "checkpoints/step-2/state.json"
     state = json.loads(path.read_bytes())["state"]
     json_files.write_sealed(path, {**state, "best_step": best_step})

@@ -48,7 +48,7 @@ def place(tmp_path_factory, forked):
 
 @pytest.fixture
 def facts(place):
-    """What --format json says of the files."""
+    """`facts(FILE, ...)` gives what `info --format json` says of the files."""
 
     def of(*files, stdin=b""):
         done = place("info", "--format", "json", *files, stdin=stdin, status=0)
@@ -111,7 +111,7 @@ def test_records(facts, place):
 
 
 def test_the_sentences_of_a_record_are_measured_one_by_one(facts):
-    """Those of the last line of CONLLU."""
+    """The record has the trees of the last line of CONLLU."""
     one = {
         "src": "a b c d a b c d", "words": [*"abcdabcd"], "spans": [[2 * i, 2 * i + 1]
         for i in range(8)], "heads": [2, 3, -1, 2, -1, 4, 4, 4], "deprels": ["x"] * 8,
@@ -143,7 +143,7 @@ def test_transitions_over_words_and_pieces(facts, place, split):
         assert (found["kind"], found["lines"]) == ("transitions", 5)
         assert found["arcs"] == trees["words"] - trees["trees"]
         assert found[leaves] >= trees["words"] - trees["multiword_tokens"]
-        assert found["labels"] == trees["deprels"] - 1  # of the root there is no arc
+        assert found["labels"] == trees["deprels"] - 1  # the root has no arc
 
 
 def test_compressed_files_say_so(facts, place):

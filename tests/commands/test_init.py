@@ -80,7 +80,7 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     for variant in variants.split(","):
         assert variant in scores
         assert len((folder / f"output/{variant}.1.txt").read_bytes().split(b"\n")) == 21
-    assert "Trainings" not in scores  # of one validation each, which shows no trend
+    assert "Trainings" not in scores  # each has one validation, which shows no trend
     judged = (folder / "trees.txt").read_text()
     assert re.fullmatch(r"system\tUAS\tLAS\nlinearized.1\t[0-9.]+\t[0-9.]+\n", judged)
     report = (folder / "report.html").read_text()
@@ -147,7 +147,7 @@ done
 
 @pytest.fixture
 def commands(run, given, tmp_path):
-    """`commands()` runs make in an experiment: the synmt commands that its rules say, in order."""
+    """`commands()` runs make in an experiment and returns its synmt commands, in order."""
     program = tmp_path / "bin/synmt"
     program.parent.mkdir()
     program.write_text(STAND_IN)
@@ -181,7 +181,7 @@ def translated(commands):
 
 
 def test_make_makes_what_is_missing_and_no_more(commands):
-    """After each change: the trainings and translations, and whether systems are scored again."""
+    """After each change, only what depends on it is trained, translated and scored again."""
     models = [f"{variant}.{seed}" for variant in VARIANTS for seed in (1, 2)]
     made = commands()
     assert sorted(trained(made)) == sorted(translated(made)) == sorted(models)
@@ -235,7 +235,7 @@ def test_a_forecast_is_of_each_variant_and_trains_nothing(commands):
 
 @pytest.mark.long
 def test_a_forecast_counts_what_is_left_to_train(run, forked, given, tmp_path):
-    """The hours of all are those of each, as often as make would train it."""
+    """The total is the hours of each variant, times the trainings that make would start."""
     folder, variants = tmp_path / "e", ("--variants", "vanilla,pascal")
     done = run("init", folder, *TEXT, *PARSERS, *variants, "--seeds", 2, cwd=given)
     assert done.returncode == 0
@@ -253,7 +253,7 @@ def test_a_forecast_counts_what_is_left_to_train(run, forked, given, tmp_path):
 
     make(folder, forked, "data", *chosen)
     (folder / "runs/pascal.2.trained").touch()
-    rows = forecast("OPTIONS_pascal='--set pascal.heads=2'")  # of other options than before
+    rows = forecast("OPTIONS_pascal='--set pascal.heads=2'")  # trained with other options
     assert [row[1] for row in rows[1:]] == ["2", "2", "4"]
     (folder / "runs/pascal.2.trained").touch()
     rows = forecast("OPTIONS_pascal='--set pascal.heads=2'")
@@ -280,12 +280,12 @@ def test_another_tokenizer_tunes_and_scores_again_but_trains_nothing(commands):
     assert {line.split()[1] for line in given} == {"tune", "score"}
     assert all("--tokenize char " in line for line in given)
     assert commands("TOKENIZE=char") == []
-    (scores, *_) = commands("TOKENIZE=char", "METRICS=chrf,ter")  # which synmt score refuses it for
+    (scores, *_) = commands("TOKENIZE=char", "METRICS=chrf,ter")  # for these score refuses it
     assert "--tokenize" not in scores
 
 
 def test_a_language_without_spaces_is_measured_in_characters(run, forked, tmp_path):
-    """Ten words or more for one of Chinese: no pair is rejected for its ratio."""
+    """A Chinese line counts as one word against ten or more; no pair is rejected for its ratio."""
     text = {
         "en": [
             f"The man number {n} walks down the long street with two big dogs." for n in range(40)
@@ -403,7 +403,7 @@ def test_each_set_is_used_for_what_it_is_for_and_each_seed_is_another_model(comm
 
 
 def test_a_variant_that_is_left_out_is_not_needed(commands):
-    """The first one, on which the length penalty of all was tuned; those with trees; and back."""
+    """Even the first, on which the length penalty is tuned, or one with trees. It may come back."""
     commands()
     rules = commands.folder / "Makefile"
     text = rules.read_text()
@@ -465,7 +465,7 @@ def test_a_model_of_other_settings_makes_way_and_may_come_back(commands):
     rules.write_text(text.replace("PRESET := tiny", "PRESET := smal"))
     with pytest.raises(AssertionError, match="no such preset"):
         commands()
-    assert len(list(runs.glob("*.1/first"))) == 2  # of the model that was to be trained
+    assert len(list(runs.glob("*.1/first"))) == 2  # the model to be trained has made way
     rules.write_text(text)
     assert len(trained(commands())) == 6
     assert len(list(runs.glob("*.1/first"))) == 3
@@ -476,7 +476,7 @@ def test_a_change_during_a_training_counts(commands):
     begun = max(path.stat().st_mtime_ns for path in (commands.folder / "runs").glob("*.inputs"))
     config = commands.folder / "config.toml"
     config.write_text(f"{config.read_text()}lr = 0.1\n")
-    os.utime(config, ns=(begun + 1, begun + 1))  # the last training had begun, and not ended
+    os.utime(config, ns=(begun + 1, begun + 1))  # while the last training ran
     assert len(trained(commands())) == 6
     assert commands() == []
 
@@ -651,7 +651,7 @@ def test_text_that_looks_like_records_is_text(run, given, tmp_path, forked):
 
 
 def test_all_models_of_an_experiment_have_the_size_that_the_text_asks_for(run, tmp_path):
-    """Records with trees or tasks have more tokens: `--preset auto` would make larger models."""
+    """Records with trees or tasks have more tokens: with `--preset auto` models would be larger."""
     for side in ("en", "de"):
         (tmp_path / side).write_text("".join(f"{i:0395}\n" for i in range(10_100)))
     options = ["--src", tmp_path / "en", "--tgt", tmp_path / "de", *PLAIN]
@@ -769,7 +769,7 @@ def test_trees_that_there_are_take_the_place_of_a_parser(run, forked, given, tmp
 
 
 def test_trees_of_the_target_take_the_place_of_its_parser(run, forked, given, tmp_path):
-    """Those of the test set are not needed; without a parser no trees are judged."""
+    """Trees of the test set are not needed; without a parser, no trees are judged."""
     lines = gzip.decompress((given / "my text.de.gz").read_bytes()).decode().splitlines()
     (given / "target trees").write_text(chains(lines))
     for side in ("en", "de"):
@@ -815,7 +815,7 @@ def test_trees_for_some_lines_are_counted(run, given, tiny_udpipe, tmp_path):
 
 @pytest.mark.parametrize(("given_set", "split_off"), [("test", "dev"), ("dev", "test")])
 def test_a_set_not_given_is_split_off(run, forked, given, tmp_path, given_set, split_off):
-    """No line of it is trained on, nor one of a set given, nor a pair twice."""
+    """No line of it or of the given set is trained on, and no pair twice."""
     lines = (given / "my text.en").read_text().splitlines(keepends=True)
     others = gzip.decompress((given / "my text.de.gz").read_bytes()).decode().splitlines(True)
     for side, text in (("en", lines), ("de", others)):

@@ -17,7 +17,7 @@ EACH = "models/{variant}.{seed}"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory, example_folder, forked):
-    """A folder with text, and models of two variants and seeds that are means, as init makes."""
+    """A folder with text and with models of two variants and seeds: means, as in an experiment."""
     folder = tmp_path_factory.mktemp("pretrained models")
     for side in ("en", "de"):
         lines = (example_folder / f"train.{side}").read_bytes().splitlines(keepends=True)
@@ -45,7 +45,7 @@ def init(run, place, tmp_path):
 
 
 def dry(folder, forked, *targets):
-    """The trainings that make would start, as words; and all its lines."""
+    """The trainings that make would start, as lists of words; and all lines that it prints."""
     done = shell(shlex.join(("make", "-n", *targets)), folder, first=forked.folder)
     assert done.returncode == 0, done.stderr.decode()
     lines = done.stdout.decode().replace("\\\n", "").splitlines()
@@ -84,7 +84,7 @@ def test_one_model_may_begin_all_trainings_and_gets_variants(init, place, forked
 
 @pytest.mark.slow
 def test_make_trains_these_models_further(init, place, forked, tmp_path):
-    """They have the sizes of their models, and another model begins a training anew."""
+    """The new runs have the sizes of these models; with another model, a training begins anew."""
     assert init(EACH, "dep").returncode == 0
     folder = tmp_path / "own"
     text = (folder / "config.toml").read_text()

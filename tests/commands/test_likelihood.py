@@ -1,4 +1,4 @@
-"""`synmt likelihood`: the log-probabilities of search, of an explicit loop, one for each line."""
+"""`synmt likelihood`: one log-probability for each line, as search and an explicit loop give it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENSEMBLES = ("short.vanilla short.bitran", "short.vanilla short.rel", "linearize
 
 
 def train_to_end(shop, variant, run, records, *options):
-    """A model that has learned that lines have three pieces: random weights never end them."""
+    """Trains a model to end lines after three pieces: with random weights they never end."""
     for name, few in (("train", records), ("dev", records[:5])):
         short = [{**one, "tgt_pieces": one["tgt_pieces"][:3]} for one in few]
         shop.write(f"short.{name}.jsonl", short)
@@ -45,7 +45,7 @@ def train_to_end(shop, variant, run, records, *options):
 
 @pytest.fixture(scope="module", autouse=True)
 def short(shop):
-    """The runs of PIECES."""
+    """Trains the runs of PIECES."""
     for run in PIECES:
         train_to_end(shop, run.removeprefix("short."), run, shop.records("train.jsonl"))
 
@@ -255,7 +255,7 @@ def test_each_line_has_its_line(shop):
     assert n * 60 > 999
     found = figures(done.stdout)
     lengths = [n + 1, 1, 1, None, 1, n + 1, 0, n * 60 + 1, 2, n + 1]
-    lengths[3] = found[3][1]  # of a text that the test does not split
+    lengths[3] = found[3][1]  # a text, which the test does not cut into pieces
     assert [length for _, length in found] == lengths
     assert lengths[3] > 2
     is_scored = [not math.isnan(log_prob) for log_prob, _ in found]

@@ -256,7 +256,7 @@ def test_broken_sequences_are_refused_or_repaired(line, problem, repaired):
 def test_a_glue_before_half_an_arc_is_one_repair():
     found = Delinearizer(repair=True).sentence(["a", "b", "<+>", "LEFT-ARC", "c", "RIGHT-ARC:x"])
     assert (found.glued, found.heads) == ([False, False, False], [1, ROOT, 1])
-    assert found.n_repairs == 2  # the glue, and the label that the direction lacks
+    assert found.n_repairs == 2  # the glue, and the label that LEFT-ARC lacks
 
 
 @given(st.lists(st.sampled_from(["w", "LEFT-ARC:x", "RIGHT-ARC:y"]), max_size=8))
@@ -264,7 +264,7 @@ def test_a_repair_changes_as_few_arcs_as_can_be(tokens):
     found = Delinearizer(repair=True).sentence(tokens)
     assert found.forms == ["w"] * tokens.count("w")
     assert is_projective(found.heads) if found.heads else True
-    # As brackets: words but the first open, arcs close; each without a partner is one change.
+    # Like brackets: all words but the first open, arcs close; any without a partner is a change.
     height = n_changes = 0
     for token in tokens:
         if token == "w":
@@ -334,7 +334,7 @@ def test_pieces_need_their_vocabulary(run, vocabulary, tmp_path):
 
 @pytest.mark.parametrize("spm", [False, True])
 def test_every_projective_sentence_of_a_treebank_comes_back(data, vocabulary, spm):
-    """With the text of those that have no contraction written as another word."""
+    """Its words, heads and labels come back, and its text."""
     linearizer = Linearizer(vocabulary if spm else None, glue=True)
     delinearizer = Delinearizer(linearizer.vocabulary)
     n_trees = n_texts = 0

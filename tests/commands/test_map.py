@@ -41,7 +41,7 @@ def folder(example_folder):
 
 @pytest.fixture
 def both(run, folder):
-    """`both(options of map, filter)` runs it alone and by map, and gives both."""
+    """`both(options of map, filter)` runs a filter alone and by map, and gives both."""
 
     def run_both(options, line, stdin=b""):
         plain = run(*line.split(), stdin=stdin, cwd=folder)
@@ -201,7 +201,7 @@ class Cluster:
         node.wait()
 
     def workers(self, node):
-        """What the actors of a node are called now, by process id."""
+        """The present names of a node's actors, by process id."""
         every = ((pid, name.rstrip(b"\0")) for pid, name in members(node.pid))
         return {pid: name for pid, name in every if name.startswith(b"ray::Worker")}
 

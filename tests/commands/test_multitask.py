@@ -84,7 +84,7 @@ def test_mixed_encoder_keeps_the_plain_records_as_they_are(run, folder):
 
 
 def penn(record):
-    """A constituency tree of a record: flat."""
+    """A flat constituency tree over a record's words."""
     words = " ".join(f"(X {word})" for word in record["words"])
     return f"(ROOT (S {words}))\n"
 

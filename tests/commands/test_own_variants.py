@@ -1,4 +1,4 @@
-"""Models of variants in a file of one's own: trained, kept, compared, and never run unasked."""
+"""Models of variants in a user's own file: trained, kept, compared, and never run unasked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def place(tmp_path_factory, forked):
 
 @pytest.fixture
 def named(place, monkeypatch):
-    """`named(TEXT)` writes a file of this text and names it; None names none."""
+    """`named(TEXT)` writes TEXT to a file and VARIABLE names it; `named(None)` unsets VARIABLE."""
 
     def name(text):
         monkeypatch.delenv(VARIABLE, raising=False)

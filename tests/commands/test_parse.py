@@ -44,7 +44,7 @@ def children(pid):
 
 
 def workers_of(process, count):
-    """Its workers, as soon as there are so many: a child forks them when chunks wait."""
+    """The workers of a process, once there are `count`: a child forks them when chunks wait."""
     workers, begin = [], time.monotonic()
     while len(workers) < count:
         assert time.monotonic() - begin < 20
@@ -103,7 +103,7 @@ def test_split_sentences_are_numbered_within_their_line(run, tiny_udpipe):
 
 
 def test_the_parser_searches_with_the_beam_asked_for(run, tiny_udpipe):
-    """Of words in any order, greedy search finds other trees."""
+    """For words in any order, greedy search finds other trees."""
     texts = [" ".join(words) for words in product(("The", "dog", "sees", "."), repeat=3)]
     parse, stdin = ("parse", "-m", tiny_udpipe, "--from", "tokens"), "\n".join(texts).encode()
     found = [run(*parse, "--beam", n, stdin=stdin).stdout.decode() for n in (1, 5)]

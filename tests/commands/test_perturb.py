@@ -91,7 +91,7 @@ def test_sentences_that_have_no_other_tree_come_out_as_they_are():
 @pytest.mark.parametrize("projective", [False, True])
 def test_every_tree_is_a_tree_and_its_root_is_the_root(tree, projective):
     found = sentences(perturbed(BANK, tree=tree, heads=0.3, labels=0.3, projective=projective))
-    assert len(found) == 400  # the reader refuses what is no tree
+    assert len(found) == 400  # the reader refuses what is not a tree
     for sentence in found:
         assert [label == "root" for label in sentence.deprels] == [not h for h in sentence.heads]
     if projective and tree != "shuffled":
@@ -133,7 +133,7 @@ def test_shares_do_not_change_each_others_draws():
 
 
 def test_uas_is_what_the_share_says(run):
-    """Each of the 4,000 words keeps its head with chance 0.7: UAS 70, sd 0.72, four of them."""
+    """Each of the 4,000 words keeps its head with chance 0.7: UAS is 70, to within 4 sd of 0.72."""
     done = run("perturb", "--head-noise", "0.3", stdin=BANK)
     assert b" of 4,000 words changed" in done.stderr
     uas, las = re.search(rb"UAS (\d+\.\d\d), LAS (\d+\.\d\d)", done.stderr).groups()

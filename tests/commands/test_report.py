@@ -101,7 +101,7 @@ def test_the_page_holds_every_part_and_no_text_is_markup(folder):
     assert "synmt plot scores --metric bleu --by length:5 -o bleu.length-5.pdf score.json" in text
     typed = "score --format json -o score.json --samples 50 --by length:5 --src src ref base=base.1"
     assert typed in text
-    assert 'bleu 3.00</td><td data-value="2.0">2</td>' in page  # less perplexed than the first
+    assert 'bleu 3.00</td><td data-value="2.0">2</td>' in page  # the later one marked best
     assert page.count('class="seg"') == 12
     assert page.count("tree of the source") == 12
     assert len(page.encode()) < 5_000_000
@@ -136,7 +136,7 @@ def test_attention_to_what_the_trees_do_not_have_has_no_edges(forked, folder, tm
 
 
 def test_the_page_says_how_its_attention_is_drawn_again(forked, folder, tmp_path):
-    """Frames are spoken of where there are some, and each command draws what is shown."""
+    """The page speaks of frames where there are some, and its command draws what is shown."""
     rows = (f"{i}\t{word}\t_\tX\t_\t_\t{i - 1}\tdep\t_\t_\n" for i, word in ((1, "ab"), (2, "cd")))
     (tmp_path / "trees").write_text("# sent_id = 7\n" + "".join(rows) + "\n")
     pieces = ["▁ab", "▁cd"]
@@ -242,7 +242,7 @@ def test_what_is_missing_is_said(forked, folder, tmp_path):
 
 
 def test_the_answer_and_what_speaks_against_it_come_first(forked, folder, tmp_path):
-    """The words of `synmt score`; a run that still improves; a length penalty at its limit."""
+    """The words of `synmt score`, then doubts: a run still improves, a penalty is at its limit."""
     rerun = tmp_path / "rerun"
     shutil.copytree(folder / "runs/new.1", rerun)
     lines = (rerun / "metrics.jsonl").read_text().splitlines()
@@ -414,7 +414,7 @@ def test_the_page_of_view_is_quiet_and_fits(browser, folder, forked):
 
 
 def faults(browser):
-    """What axe-core finds on the page that is open: (rule, how grave, the first element)."""
+    """The faults that axe-core finds on the open page: (rule, how grave, the first element)."""
     axe = files("axe_core_python") / "axe.min.js"
     browser.run(axe.read_text(encoding="utf-8") + "; null")
     return browser.run(
@@ -431,7 +431,7 @@ def test_axe_finds_no_fault(browser, folder, dark):
     assert faults(browser) == []
 
 
-# The texts whose contrast with what is behind them is below 4.5, by the formula of WCAG 2.
+# The texts whose contrast with their background is below 4.5, by the formula of WCAG 2.
 FAINT = """
 (() => {
   const parts = (text) => text.match(/[\\d.]+/g).map(Number);

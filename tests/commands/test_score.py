@@ -450,7 +450,7 @@ def test_tokenized_text_is_warned_of_in_our_own_words(run, folder):
 
 
 def test_texts_that_are_the_same_are_warned_of(run, folder):
-    """Such as two files of one seed, of which nobody could say how far seeds are apart."""
+    """Two files of one seed, for example, would not show how far apart seeds are."""
     lines = [f"The dog sleeps {n} hours.\n" for n in range(20)]
     for name, text in (("ref", lines), ("a.1", [*lines[:-1], "No.\n"]), ("b", ["No.\n"] * 20)):
         (folder / name).write_text("".join(text))
@@ -470,7 +470,7 @@ def test_texts_that_are_the_same_are_warned_of(run, folder):
     ]
     # Alone, the reference shows what a metric gives at most.
     assert run("score", "ref", "ref", cwd=folder).stderr == b""
-    for name in ("ref", "copy"):  # of fewer lines, it may be by chance
+    for name in ("ref", "copy"):  # with fewer lines it may be by chance
         (folder / name).write_text("".join(lines[:19]))
     assert run("score", "ref", "copy", cwd=folder).stderr == b""
 
@@ -479,7 +479,7 @@ RECORDED = {"": 26.6, "_pascal": 27.4, "_lisa": 27.2, "_tagemb": 26.8, "_multita
 
 
 def test_recorded_scores_of_the_pascal_paper(run, data):
-    """recorded-bleu.txt to 0.1: the paper's own outputs, newstest2016 German-English."""
+    """The paper's outputs for newstest2016 German-English score as in recorded-bleu.txt, to 0.1."""
     outputs = data / "nc11-de-en-outputs"
     names = [f"transformer{suffix}.en" for suffix in RECORDED]
     done = run("score", "ref.en", *names, "--get", "bleu", cwd=outputs)
@@ -597,7 +597,7 @@ def test_the_same_name_again_is_another_seed(run, outputs):
     assert one["definition"] == "seeds"
     assert one["delta"] == b["scores"]["bleu"]["score"] - a["scores"]["bleu"]["score"]
     assert one["ci95"][0] < 0 < one["ci95"][1]
-    assert one["p"] > 0.05  # two runs each: seeds are all of it
+    assert one["p"] > 0.05  # with two runs each, seeds leave the interval too wide
     shown = run("score", *OUTPUTS, cwd=outputs)
     assert b"two seeds often leave intervals too wide to decide anything" in shown.stderr
     table = shown.stdout.decode()
@@ -616,7 +616,7 @@ def test_the_same_name_again_is_another_seed(run, outputs):
 
 
 def test_systems_may_have_different_numbers_of_seeds(run, outputs):
-    """d, seeds and p are those of a report in which only the others' numbers differ."""
+    """d is the difference of means; a system's interval does not depend on the other's seeds."""
     more = ("ref.en", "a=t.en", "a=t_tagemb.en", "a=t_lisa.en", "b=t_pascal.en", "b=t_lisa.en")
     options = ("-M", "chrf", "--format", "json")
     document = json.loads(run("score", *more, *options, cwd=outputs).stdout)
@@ -876,7 +876,7 @@ def test_segments_without_a_tree_are_as_long_as_their_text(run, folder):
 
 
 def test_a_line_that_filter_marked_keeps_its_tree(run, folder):
-    """As it does in records: only a placeholder of a failed line has none."""
+    """As in records, only the placeholder of a failed line has no tree."""
     tree = "1\tw\t_\tX\t_\t_\t2\tobj\t_\t_\n2\tw\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
     status = "# synmt_status = {}\n# synmt_reason = 2 words\n# text = w w\n"
     marked = status.format("skipped") + tree
@@ -980,7 +980,7 @@ def test_a_bucket_of_all_segments_is_not_tested_again(run, tmp_path):
 
 
 def test_labels_are_in_the_order_of_their_numbers(run, tmp_path):
-    long = "7" * 5000  # more digits than Python makes a number of
+    long = "7" * 5000  # more digits than Python turns into a number
     for name in ("ref", "sys"):
         (tmp_path / name).write_text("a\n" * 5)
     (tmp_path / "by").write_text(f"b{long}\nb10\nb9\nb010\nb\n")

@@ -98,7 +98,7 @@ def test_sentences_to_exclude_may_have_any_form(run, tmp_path, form):
 
 
 def test_both_sentences_of_a_line_are_excluded(run, tmp_path):
-    """As `parse --segment split` writes them."""
+    """Both have the number of their line, as `parse --segment split` writes it."""
     few = ("synth", "--phenomena", "stranding", "--mix", "0", "--unique")
     taken = run(*few, "-n", 200, "--side", "de", "--format", "conllu").stdout
     blocks = taken.decode().split("\n\n")[:-1]

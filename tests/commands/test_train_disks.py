@@ -42,7 +42,7 @@ def disk(mount, tmp_path):
 
 
 def fill(disk, rest):
-    """Takes all but `rest` bytes. Returns the file that does."""
+    """Fills the disk except for `rest` bytes. Returns the file that takes the space."""
     found = os.statvfs(disk)
     ballast = disk / "ballast"
     ballast.write_bytes(b"\0" * (found.f_bavail * found.f_bsize - rest))
@@ -96,7 +96,7 @@ def test_a_disk_that_is_only_read_is_refused_before_the_first_step(train, mount,
 
 
 def test_a_limit_on_the_size_of_files_keeps_what_was_saved(train, tmp_path):
-    """The first checkpoint does not fit: nothing has a final name that is not whole."""
+    """The first checkpoint does not fit, and nothing incomplete has a final name."""
     line = "ulimit -f 40; trap '' XFSZ; exec "
     command = train.command("--max-steps", 4, *EACH)
     done = subprocess.run(["bash", "-c", line + command], capture_output=True, check=False)

@@ -25,14 +25,14 @@ pytestmark = pytest.mark.long
 
 
 def seconds_of_a_short_one(train, options):
-    """So that signals come at the same places on a machine with other work."""
+    """The time of a short run, so that signals come at the same places on a busy machine."""
     start = time.monotonic()
     train("--max-steps", 3, *options, run="short", status=0)
     return time.monotonic() - start
 
 
 def test_a_run_killed_twenty_times_ends_as_one_never_stopped(train, tmp_path):
-    """Once while it is begun, then anywhere: what has a final name is whole each time."""
+    """First while it starts, then anywhere: whatever has a final name is whole each time."""
     rng = random.Random(27)
     options = ("--set", "pascal.ignore=0.5", "--variant", "pascal", *OFTEN)
     short, saved = seconds_of_a_short_one(train, options), 0
@@ -73,7 +73,7 @@ def test_a_run_stopped_twenty_times_ends_as_one_never_stopped(train, tmp_path):
 
 
 def test_a_run_that_is_moved_away_ends_and_leaves_the_next_one_alone(train, tmp_path):
-    """As make moves it where the settings have changed, with the training still going on."""
+    """make moves a run like this if the settings change while the training still goes on."""
     training = train.start(*ENDLESS, *OFTEN)
     wait_for(lambda: last_step(tmp_path / "r"))
     training.send_signal(signal.SIGSTOP)
@@ -114,7 +114,7 @@ def test_a_signal_does_not_wait_for_an_update_of_many_batches(train, tmp_path, e
 
 
 def test_a_signal_at_any_time_has_a_right_status(train, tmp_path):
-    """While the program reads, builds, trains: stopped, or ended by the signal."""
+    """While the program reads, builds or trains, it is stopped, or ended by the signal."""
     for n in range(12):
         run = f"r{n}"
         done = train(*ENDLESS, *OFTEN, run=run, signals=[(0.02 * n, signal.SIGTERM)])

@@ -50,7 +50,7 @@ def same(one, other):
 
 
 def records(source, target, labels):
-    """Writes records whose labels are others. labels: old -> new; others stay."""
+    """Writes a copy of records with other labels. labels: old -> new; all others stay."""
     lines = []
     for line in source.read_bytes().splitlines():
         record = json.loads(line)
@@ -104,7 +104,7 @@ def test_only_weights_are_taken(place, folder):
 
 
 def test_sizes_variant_vocabulary_and_preset_are_the_models(place, folder, example_folder):
-    """No other option names them, the records name no vocabulary, and none lies near."""
+    """No other option names them, the records name no vocabulary, and none is in their folder."""
     (apart := folder / "apart").mkdir()
     for name in ("train", "dev"):
         lines = map(json.loads, (example_folder / f"{name}.jsonl").read_bytes().splitlines())
@@ -123,9 +123,9 @@ def test_sizes_variant_vocabulary_and_preset_are_the_models(place, folder, examp
     assert (new["variant"], new["preset"]) == ("gps", "tiny")
     assert new["training"]["warmup"] == 300  # tiny's, not that of the model
     assert (folder / "bare/spm.model").read_bytes() == (folder / "gps/spm.model").read_bytes()
-    # Other batches round otherwise.
+    # Other batches are rounded differently.
     assert losses(folder / "bare") == pytest.approx([min(losses(folder / "gps"))], rel=1e-6)
-    # It goes on in its own folder alone, too.
+    # It also resumes from its own folder, without the model.
     arguments = ("train", *data, "--run", folder / "bare", "--set", "metric=loss", *STILL[:-1], "2")
     done = place._forked(*map(str, (*arguments, "--set", "dropout=0.4", "--threads", "1")))
     assert done.returncode == 0, done.stderr.decode()
@@ -152,7 +152,7 @@ def test_variants_can_be_added_and_their_parameters_are_new(place, folder):
 
 
 def test_rows_keep_their_labels(place, folder, example_folder):
-    """A subtype begins as its universal label, which is what translation would take for it."""
+    """A subtype begins with the row of its universal label, which translation would use for it."""
     labels = {"det": "det:other", "punct": "fresh"}
     other = records(example_folder / "train.jsonl", folder / "other.jsonl", labels)
     done = place(*STILL, *of(folder, "gps"), "--train", other, run="labels", status=0)
@@ -196,7 +196,7 @@ def test_subtypes_of_known_labels_change_nothing_yet(place, folder, example_fold
 
 
 def test_a_run_resumes_bit_for_bit_also_without_the_model(place, folder, example_folder):
-    """gps: the cache has paths of labels, numbered from those of the model on."""
+    """gps: the cache has paths of labels, whose numbers go on from the model's."""
     other = records(example_folder / "train.jsonl", folder / "b.jsonl", {"det": "new", "obj": "a"})
     often = ("--set", "training.save_every=7", "--set", "training.validate_every=5", *GO)
     shutil.copytree(folder / "gps", folder / "copy")
@@ -340,6 +340,6 @@ def test_info_report_and_dry_run_know_it(place, folder, forked):
     done = place(*STILL, *of(folder), "--dry-run", run="dry", status=0)
     assert b"begins with the weights of " in done.stderr
     assert not (folder / "dry").exists()
-    # A run's config.toml is a file of settings, too, and names no model as one.
+    # A run's config.toml can also be a file of settings; as such it names no model.
     place("--config", folder / "told/config.toml", "--max-steps", "1", run="again", status=0)
     assert "pretrained" not in tomllib.loads((folder / "again/config.toml").read_text())

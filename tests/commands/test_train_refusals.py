@@ -1,4 +1,4 @@
-"""Training that is asked for what cannot be: refused with what differs, or stated limits kept."""
+"""Training that is asked for what it cannot do: it says what differs, or keeps to stated limits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_another_size_or_feature_set_is_refused(train, tmp_path, first, then, wo
 
 
 def test_what_is_refused_leaves_the_cache_of_the_run(train, tmp_path, example_folder):
-    """It would have to be read again for the next start, from files that may be large."""
+    """Otherwise the next start would have to read records again, from files that may be large."""
     train("--variant", "pascal", "--max-steps", 1, status=0)
     index = tmp_path / "r/cache/index.json"
     before = index.read_bytes()
@@ -103,7 +103,7 @@ def test_settings_that_exclude_each_other_are_refused_before_anything_is_read(tr
 
 
 def test_other_records_are_refused_in_words(train, tmp_path, example_folder):
-    """Not by their digests, which nobody types."""
+    """The message does not give their digests, which nobody types."""
     records = ("--train", example_folder / "train.jsonl")
     dev = ("--dev", example_folder / "dev.jsonl")
     train.only(*records, *dev, "--max-steps", 1)
@@ -126,7 +126,7 @@ def test_another_parser_is_refused(train, example_folder, tiny_udpipe):
 
 
 def test_another_vocabulary_is_refused(train, forked, tmp_path, example_folder):
-    """Records that fit the other vocabulary: only the run tells that it is another."""
+    """The records fit the other vocabulary, so that only the run shows that it is another one."""
     train("--max-steps", 1, status=0)
     other = tmp_path / "other.model"
     text = [example_folder / f"train.{side}" for side in ("en", "de")]
@@ -196,7 +196,7 @@ def test_a_loss_that_is_no_number_keeps_what_was_saved(train, tmp_path):
 
 
 def long_record(fields, n):
-    """The record with n times its sentence on both sides."""
+    """The record with its sentence n times on both sides."""
     words = len(fields["words"])
     many = {name: fields[name] * n for name in ("words", "spans", "deprels", "upos", "pieces")}
     many["heads"] = [h + words * i if h >= 0 else -1 for i in range(n) for h in fields["heads"]]

@@ -1,4 +1,4 @@
-"""Processes that share out the layers: the losses, files and ends of processes that do not."""
+"""Processes that share out the layers have the losses, files and ends of those that do not."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check_equal(folder, step, **tolerance):
 
 
 def test_a_loss_of_its_own_and_batches_without_a_pair_for_all(train, tmp_path):
-    """Batches of one pair: the second process passes something that does not count."""
+    """With batches of one pair, the second process computes something that does not count."""
     options = ("--variant", "sisa", "--max-steps", 4, "--set", "model.dropout=0.0")
     options += ("--set", "training.batch_sentences=1", "--set", "model.norm=pre")
     for run, how in (("whole", TWO), ("shared", SHARED)):
@@ -81,7 +81,7 @@ def test_runs_go_on_bit_for_bit_and_with_any_number(train, tmp_path):
         status, errors = train("--max-steps", steps, *how, run=run)
         assert status == 0, errors
     check_equal(tmp_path, 8, rtol=1e-4, atol=1e-5)
-    there = ["checkpoints/step-4/state.json"]  # the end that was one
+    there = ["checkpoints/step-4/state.json"]  # only `parts` ended there
     assert differences(tmp_path / "parts", tmp_path / "shared") == there
     for steps, how in ((9, SHARED[2:]), (10, SHARED)):  # alone nothing is shared out
         status, errors = train("--max-steps", steps, *how, run="parts")

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def start(example_folder, tmp_path):
-    """Starts a training in its own session; data are the examples'.
+    """Starts a training in a session of its own, on the examples' data.
 
     tmp_path is also the folder for temporary files, where torchrun leaves some.
     """
@@ -59,7 +59,7 @@ def ended(process):
 
 
 def test_two_processes_give_the_losses_of_one(start, tmp_path):
-    """sisa has a loss of its own. Of three batches each takes one, and half of the third."""
+    """sisa has a loss of its own. Each process takes one of three batches and half of the third."""
     options = ("--variant", "sisa", "--max-steps", 4, "--set", "training.accumulate=3")
     micro = ("--set", "training.micro_tokens=200")
     assert ended(start(*options, *micro, dropout=0, run="one"))[0] == 0
@@ -85,7 +85,7 @@ def test_all_processes_begin_with_the_pretrained_model(start, tmp_path, shard):
     one, other = weights(tmp_path / "old", 2), weights(tmp_path / "new", 1)
     assert one.keys() == other.keys()
     assert all(one[name].equal(other[name]) for name in one)
-    more = ("--max-steps", 3, *still[:-2], *how[:-2])  # resumes without it
+    more = ("--max-steps", 3, *still[:-2], *how[:-2])  # resumes without the model
     status, errors = ended(start(*more, run="new"))
     assert status == 0, errors
     status, errors = ended(start(*still, *how, "--variant", "gps", run="newer"))
@@ -156,7 +156,7 @@ def test_torchrun_starts_what_was_killed_again(start, tmp_path):
 
 
 def listening(pid):
-    """The (address, port) of every TCP socket on which a process listens, as the kernel knows."""
+    """The (address, port) of every TCP socket on which a process listens, as in /proc."""
     inodes = set()
     for name in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(OSError):  # closed since
@@ -195,7 +195,7 @@ def test_a_killed_launcher_takes_its_processes_along(start, tmp_path):
 
 
 def test_a_signal_to_all_processes_saves_once(start, tmp_path):
-    """As a cluster ends a job. The launcher passes its signal on, too."""
+    """A cluster ends a job like this; the launcher passes its own signal on, too."""
     run = tmp_path / "r"
     process = start("--max-steps", 100_000, "--nproc", 2)
     wait_for(lambda: list(run.glob("checkpoints/step-*")), 120)
@@ -207,7 +207,7 @@ def test_a_signal_to_all_processes_saves_once(start, tmp_path):
 
 
 def test_a_signal_to_torchrun_and_all_its_processes_saves(start, tmp_path):
-    """torchrun ends with a traceback of its own, but first it waits for them."""
+    """torchrun ends with a traceback of its own, but first it waits for the processes."""
     run = tmp_path / "r"
     torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
     process = start(

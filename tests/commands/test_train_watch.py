@@ -23,7 +23,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def watch(clock, monkeypatch):
-    monkeypatch.setattr(console, "_level", console.NORMAL)  # whatever a test before left
+    monkeypatch.setattr(console, "_level", console.NORMAL)  # whatever an earlier test left
     with console.progress("training", 1000, "steps") as bar:
         yield Watch(bar, Length(updates=1000, tokens=500.0, passes=1.0), validate_every=250)
 

@@ -1,4 +1,4 @@
-"""What decoders of trees write with random weights, by `synmt translate`: always one tree."""
+"""`synmt translate` by decoders of trees with random weights: always one tree for each line."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_the_n_best_are_transitions_that_delinearize_reads(shop, source):
         lines = [json.dumps(record) + "\n" for record in fields]
         given = ("delinearize", "--spm", "spm.model", "--from", "jsonl")
         text_of = shop(*given, stdin="".join(lines).encode(), status=0).stdout.decode()
-        # Closed, several hypotheses may be the same tree: there may be fewer than four a segment.
+        # Hypotheses that are closed may be the same tree: a segment may have fewer than four.
         assert 5 <= len(nbest) <= 20
         assert text_of == "".join(best["hyp"] + "\n" for best in nbest)
         trees = shop(*given, "--format", "conllu", stdin="".join(lines).encode(), status=0).stdout

@@ -17,12 +17,12 @@ SETTINGS = (
 
 
 def left(n):
-    """Each word depends on the one before it, at once: arcs among the words."""
+    """Heads for words that depend on the one before them: arcs come among the words."""
     return range(n)
 
 
 def right(n):
-    """Each word depends on the next: all arcs come last."""
+    """Heads for words that depend on the next one: all arcs come last."""
     return [*range(2, n + 1), 0]
 
 
@@ -31,7 +31,7 @@ def copied(words):
 
 
 def translated(words):
-    """Word for word, from the end."""
+    """The translation, word for word, from the last word to the first."""
     return [GERMAN[WORDS.index(word)] for word in reversed(words)]
 
 

@@ -42,7 +42,7 @@ def test_pieces_and_transitions_are_counted_apart(shop):
     lines = (shop.folder / "train.jsonl").read_text(encoding="utf-8").splitlines()
     targets = [json.loads(line)["transitions"] for line in lines]
     arcs = sum(is_arc(token) for tokens in targets for token in tokens)
-    pieces = sum(map(len, targets)) + len(targets) - arcs  # and the end of each
+    pieces = sum(map(len, targets)) + len(targets) - arcs  # with an end for each
     told = shop.train("linearized", run="none", options=("--dry-run",)).stderr.decode()
     assert f" training pairs, {pieces + arcs:,} target tokens ({pieces:,} pieces, " in told
     assert f"({pieces:,} pieces, {arcs:,} transitions)" in told
@@ -63,7 +63,7 @@ def test_the_ablations_are_models_of_their_own(shop, source, setting):
 
 
 def test_bidirection_needs_a_second_layer_to_matter(shop, source):
-    """The row that predicts sees the same tokens either way; only below it are others seen."""
+    """The row that predicts sees the same tokens either way; only rows below it see others."""
     for layers, same in ((1, True), (2, False)):
         found = []
         for variant in ("vanilla", "bitran"):
@@ -118,7 +118,7 @@ def test_figures_of_words_and_arcs_are_apart(shop):
 
 @pytest.mark.long
 def test_bleu_of_dev_is_that_of_greedy_translations(shop):
-    """Cased, and of words."""
+    """It is cased and of words, or of characters with training.tokenize=char."""
     settings = ("metric=bleu", "lr=0.02", "initial_lr=0", "warmup=20", "validate_every=200")
     options = ("--max-steps", 200, "--dev", "train.jsonl")
     settings = [f"training.{setting}" for setting in settings]
@@ -137,7 +137,7 @@ def test_bleu_of_dev_is_that_of_greedy_translations(shop):
 
 
 def test_the_tokenizer_of_validations_is_part_of_a_run(shop):
-    """It decides which model is the best. An unfit one is said before training."""
+    """It decides which model is the best. A warning before training names an unfit one."""
     options = ("--max-steps", 1, "--dev", "dev.jsonl")
     shop.train("vanilla", "training.tokenize=zh", run="zh", options=options)
     assert 'tokenize = "zh"\n' in (shop.folder / "zh/config.toml").read_text()
@@ -167,7 +167,7 @@ def test_a_tokenizer_that_is_not_there_is_missed_before_training(shop, monkeypat
 
 
 def test_the_weight_of_arcs_counts_where_dev_is_measured(shop):
-    """Of equal weights: arcs gain log 1/w, less what they add to the sum over all tokens."""
+    """The model is the same: arcs gain log 1/w, less what they add to the sum over all tokens."""
     found = {}
     for weight in (1, 0.3):
         settings = (
@@ -181,7 +181,7 @@ def test_the_weight_of_arcs_counts_where_dev_is_measured(shop):
     gain = found[1]["arcs"]["nll"] - found[0.3]["arcs"]["nll"]
     loss = found[0.3]["words"]["nll"] - found[1]["words"]["nll"]
     assert gain > 0 < loss
-    assert gain + loss == pytest.approx(-math.log(0.3), abs=0.05)  # equal sums, nearly
+    assert gain + loss == pytest.approx(-math.log(0.3), abs=0.05)  # the sums are nearly equal
 
 
 def weights(shop, run):

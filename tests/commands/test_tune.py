@@ -112,7 +112,7 @@ def test_translate_takes_the_best_value_of_a_report(shop, tuned):
 
 
 def test_translate_searches_as_the_report_did(shop, learned):
-    """Beam and patience, too, unless others are given."""
+    """It takes beam and patience from the report, too, unless others are given."""
     search = ("--beam", 3, "--patience", 0.4)
     tune = ("tune", "-m", learned, "--lenpen", "1:1", *search, "-o", "searched.json")
     shop(*tune, "--format", "json", "dev.jsonl", status=0)
@@ -295,7 +295,7 @@ def test_what_cannot_be_is_said_in_a_line(shop, options, status, message):
 
 
 def test_several_reports_are_averaged(shop, tuned):
-    """The best of each of two differs from the best by the mean."""
+    """The value with the best mean is not the best one of either report."""
     report = tuned["vanilla"]
     lenpens = [one["lenpen"] for one in report["values"]]
     scores = [10.0, 9.0, 0.0], [0.0, 9.0, 10.0]
@@ -322,7 +322,7 @@ def test_several_reports_are_averaged(shop, tuned):
 def test_reports_of_other_searches_are_not_averaged(shop, tuned, field, message):
     report = tuned["vanilla"]
     change = {"beam": 7, "patience": 1, "tokenize": "zh", "values": [report["best"]]}
-    report = {name: value for name, value in report.items() if name != "tokenize"}  # once 13a
+    report = {name: value for name, value in report.items() if name != "tokenize"}  # it was 13a
     (shop.folder / "a.json").write_text(json.dumps(report))
     (shop.folder / "b.json").write_text(json.dumps(report | {field: change[field]}))
     command = ("translate", "-m", "vanilla", "--tuned", "a.json", "--tuned", "b.json", "dev.jsonl")

@@ -111,7 +111,7 @@ def agents(hosts, train):
 
 
 def ended(processes, seconds):
-    """The statuses and messages; each has to end within so many seconds."""
+    """The statuses and messages of processes; each has to end within `seconds`."""
     found = [process.communicate(timeout=seconds) for process in processes]
     statuses = [process.returncode for process in processes]
     return statuses, [errors.decode() for _, errors in found]

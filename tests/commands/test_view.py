@@ -128,7 +128,7 @@ def test_nothing_shows_nothing(run):
 
 
 def on_terminal(stdin, **environment):
-    """What a terminal of unknown width gets."""
+    """What `synmt view` writes to a terminal of unknown width."""
     try:
         ours, theirs = pty.openpty()
     except OSError:
@@ -170,7 +170,7 @@ def test_pictures_of_all_kinds(run):
 
 
 def test_upright_puts_each_word_below_its_head(run):
-    """Heights of the words: `sees` over its dependents, and these over `The`."""
+    """`sees` stands above its dependents, and these above `The`."""
     picture = drawn(run, "--format", "svg", "--layout", "upright", stdin=TREE)
     height = {
         word: float(re.search(rf'<text [^>]*\by="([\d.]+)"[^>]*>{word}<', picture)[1])

@@ -47,7 +47,7 @@ def test_ids_come_back_but_for_unknown_characters(run, model):
 
 
 def test_without_a_size_the_text_decides(run, tmp_path):
-    """500 for under 1,000 lines, 1,000 from there on; at most what there is, at least what must."""
+    """500 below 1,000 lines, else 1,000; less if the text has less, more if it needs more."""
     lines = [" ".join(str(n * prime) for prime in (7919, 6133, 8669)) + "\n" for n in range(600)]
     sizes = []
     for text in (lines, lines * 2, lines[:4], [f"{chr(0x4E00 + n)}\n" for n in range(900)]):

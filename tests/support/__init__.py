@@ -1,1 +1,1 @@
-"""What the tests share: the program, small models, trees and hostile input."""
+"""Shared by the tests: the program, small models, trees and hostile input."""

@@ -97,7 +97,7 @@ class Browser:
         return result["result"].get("value")
 
     def requests(self):
-        """The addresses that the page asked for, itself and data: left out."""
+        """The addresses that the page asked for, except its own and those of data: URLs."""
         urls = [
             one["params"]["request"]["url"]
             for one in self.events
@@ -106,12 +106,12 @@ class Browser:
         return [url for url in urls[1:] if not url.startswith("data:")]
 
     def messages(self):
-        """What stands on the console."""
+        """The messages on the console, exceptions included."""
         kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
         return [one["params"] for one in self.events if one.get("method") in kinds]
 
     def picture(self, path):
-        """Writes what is seen as PNG."""
+        """Writes a screenshot as PNG."""
         data = self.ask("Page.captureScreenshot", format="png")["data"]
         Path(path).write_bytes(base64.b64decode(data))
 

@@ -32,7 +32,7 @@ def sources(n=B):
 
 
 def forced(net, side, prefixes):
-    """Logits after each whole prefix. prefixes: (B, K, T) -> (B, K, V)."""
+    """Log-probabilities after each whole prefix. prefixes: (B, K, T) -> (B, K, V)."""
     columns = []
     for k in range(prefixes.size(1)):
         states, _ = net.decode(Side(prefixes[:, k]), net.encode(side))

@@ -21,7 +21,7 @@ def serve(address, names):
     server = socket.socket(socket.AF_UNIX)
     server.bind(address + ".new")
     server.listen(64)
-    os.rename(address + ".new", address)  # who finds it can connect
+    os.rename(address + ".new", address)  # whoever finds it can connect
     _load(names)
     _load_commands()
     gc.collect()
@@ -44,7 +44,7 @@ def _load(names):
 
 
 def _load_commands():
-    """Makes what reads their options, which takes longer than many a command."""
+    """Builds the option parsers of all commands, which takes longer than many a command does."""
     from synmt_cli import cli
 
     for command in (cli.program(), *map(cli.load, cli.COMMANDS)):
@@ -72,7 +72,7 @@ class _Orders:
         body, streams, _, _ = socket.recv_fds(client, size, 3, socket.MSG_WAITALL)
         if body and len(body) < size:  # the system ends the first part where it likes
             body += client.recv(size - len(body), socket.MSG_WAITALL)
-        if not size or len(body) < size:  # who ordered has ended
+        if not size or len(body) < size:  # the client has ended
             return
         order = marshal.loads(body)
         process = os.fork()
@@ -86,17 +86,17 @@ class _Orders:
         self._watched.register(os.pidfd_open(process), selectors.EVENT_READ, (process, client))
 
     def _end(self, watched, process, client):
-        """Tells who ordered the exit status."""
+        """Sends the exit status to the client."""
         self._watched.unregister(watched)
         os.close(watched)
-        # Its number is its own until it is waited for: no other process can be hit.
+        # A process keeps its number until it is waited for: no signal can hit another one.
         self._signals = [one for one in self._signals if one[1] != process]
         status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        with client, contextlib.suppress(OSError):  # who ordered may have ended
+        with client, contextlib.suppress(OSError):  # the client may have ended
             client.sendall(status.to_bytes(4, "big", signed=True))
 
     def _send_signals(self):
-        """Sends those that are due. Returns the seconds until the next, None for no other."""
+        """Sends the signals that are due. Returns the seconds until the next one, or None."""
         while self._signals:
             when, process, number = self._signals[0]
             if (wait := when - time.monotonic()) > 0:
@@ -116,7 +116,8 @@ def _run(order, streams):
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     os.closerange(3, 256)
-    # The server's own know other files, what can be sought. Python closes none of them either.
+    # The server's own streams still describe other files, as seekable or not. Like those of Python,
+    # the new ones leave their descriptors open.
     sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
     sys.stdout = sys.__stdout__ = os.fdopen(1, "w", closefd=False)
     again = {"buffering": 1, "errors": "backslashreplace", "closefd": False}

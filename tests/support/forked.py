@@ -6,8 +6,8 @@ small process forks in half the time. They listen on sockets for orders: argumen
 environment, and three open files as standard streams. The command then runs from `main` to its own
 exit status, as for a user but without the second or two in which Python and torch load.
 
-Tests order directly, `forked("translate", ...)`, and lines of shell through `synmt`, a small
-program in `forked.folder` that hands on its own arguments and streams.
+Tests send orders directly, by `forked("translate", ...)`; lines of shell do so through `synmt`, a
+small program in `forked.folder` that passes on its own arguments and streams.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Forked:
 
 @contextmanager
 def _started(address, modules):
-    """A fork server, from the moment when it can be reached: orders wait until it has loaded."""
+    """A fork server, entered as soon as it can be reached: orders wait until it has loaded."""
     environment = {**os.environ, **ENVIRONMENT, "MPLCONFIGDIR": str(address.parent)}
     environment["PYTHONPATH"] = TESTS
     server = subprocess.Popen([sys.executable, "-c", START, address, *modules], env=environment)

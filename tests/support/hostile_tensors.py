@@ -1,7 +1,7 @@
-"""Hostile files in the place of a checkpoint's tensors.
+"""Hostile files to replace a checkpoint's tensors.
 
-Each of HOSTILE takes the bytes of a good file and a folder. Some of them make that folder when a
-loader runs code from the file.
+Each function in HOSTILE takes the bytes of a good file and a folder. Some of the files create that
+folder if a loader runs code from them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def joined(header, rest):
 
 
 def changed(model, **fields):
-    """The second tensor's entry in the header, changed."""
+    """The file with fields of its second tensor's header entry changed."""
     header, rest = parts(model)
     name = sorted(name for name in header if name != "__metadata__")[1]
     header[name].update(fields)
@@ -78,7 +78,7 @@ def changed(model, **fields):
 
 
 def overlapping(model):
-    """Two tensors of one shape in the same place; the end stays where it was."""
+    """The file with two tensors of one shape in the same place; all tensor bytes are kept."""
     header, rest = parts(model)
     first, second = [n for n in sorted(header) if n.endswith("norm.weight")][:2]
     header[second]["data_offsets"] = header[first]["data_offsets"]

@@ -1,4 +1,4 @@
-"""The program in the process of the tests: for hundreds of runs that end in an error or soon.
+"""The program in the process of the tests: for hundreds of runs that fail or end soon.
 
 A run takes some hundredths of a second less than in a fork (support/forked.py), but what it
 leaves in the process stays there: signals, and how a process ends, are tested in forks.
@@ -22,7 +22,7 @@ class InProcess:
     def __call__(self, *arguments, stdin=b"", signals=()):
         assert not signals
         arguments = [*map(str, arguments)]
-        self._capture.readouterr()  # what was written before
+        self._capture.readouterr()  # drop what was written before
         console.set_level(console.NORMAL)  # as in a process of its own
         before = os.dup(0)
         with memory.unnamed_file() as file:

@@ -1,7 +1,7 @@
 """Pairs with trees on both sides, and what one update of a variant costs on a GPU (pretend.py).
 
-Counts depend on the lengths and depths of a batch alone: 64 sentences of 10 to 24 pieces, their
-paths of up to 8 labels (as in 64 neighbours by length of English UD EWT, of about 20 words).
+Counts depend only on the lengths and depths of a batch: 64 sentences of 10 to 24 pieces, with paths
+of up to 8 labels (like 64 sentences of about 20 words, neighbours by length, in English UD EWT).
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def record(dice: random.Random) -> Record:
 
 
 def _transitions(n_words: int, dice: random.Random) -> list[str]:
-    """Of a random projective tree over words of one or two pieces."""
+    """The transitions of a random projective tree over words of one or two pieces."""
     tokens = []
     for move, _ in oracle(random_projective_tree(max(1, n_words), dice.random)) or ():
         if move == Move.BEGIN:
@@ -144,7 +144,7 @@ def _transitions(n_words: int, dice: random.Random) -> list[str]:
 
 
 def _id(token: str, dice: random.Random) -> int:
-    """The id of an arc; any id for a piece."""
+    """The id of an arc, or a random id for a piece."""
     direction, _, label = token.partition(":")
     if not label:
         return dice.randrange(EOS + 1, FIRST_ARC)
@@ -172,12 +172,12 @@ def grammar() -> Grammar:
 
 
 def update(setting: str) -> pretend.Counts:
-    """What one forward and one backward pass of a row of SETTINGS takes."""
+    """Counts what one forward and one backward pass take, for a row of SETTINGS."""
     variant, options = SETTINGS[setting]
     model = build(variant, options).to(pretend.DEVICE)
     one = corpus(trees=variants.plan(variant).transitions)
     few, batch = (one.batch(np.arange(n)).to(pretend.DEVICE) for n in (2, len(one)))
-    backward(model, few, 0.1, 1.0)  # so that what is made once is there
+    backward(model, few, 0.1, 1.0)  # so that what is made only once is not counted
     for parameter in model.parameters():
         parameter.grad = None
     with pretend.counted() as counts:
@@ -187,8 +187,8 @@ def update(setting: str) -> pretend.Counts:
 
 @dataclass
 class Searched:
-    """What a search took. counts: of all of it. n_steps: of the model, n_of_model: its launches,
-    the encoder's included. The rest is search itself.
+    """What a search took. counts: of the whole search. n_steps: how many steps the model took.
+    n_of_model: its launches, the encoder's included; the others are those of search itself.
     """
 
     counts: pretend.Counts
@@ -197,12 +197,12 @@ class Searched:
 
     @property
     def share(self) -> float:
-        """The launches of all, times those of the model."""
+        """All launches, as a multiple of the model's."""
         return self.counts.n_launches / self.n_of_model
 
 
 class Watched:
-    """A scorer, and what its steps take."""
+    """A scorer that counts its steps and the launches they take."""
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer, self.n_steps, self.n_launches = scorer, 0, 0
@@ -218,7 +218,7 @@ class Watched:
 
 
 def searched(setting: str, beam: int, n: int = N_PAIRS) -> Searched:
-    """What it takes to translate n sources with a row of SETTINGS."""
+    """Counts what it takes to translate n sources with a row of SETTINGS."""
     variant, options = SETTINGS[setting]
     model = build(variant, options).to(pretend.DEVICE)
     pairs = corpus(n, variants.plan(variant).transitions)

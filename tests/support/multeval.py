@@ -10,10 +10,10 @@ import random
 
 
 def stratified_p(score, baseline, system, n, seed):
-    """(1 + #{|d*| >= |d|}) / (n + 1).
+    """The p-value (1 + #{|d*| >= |d|}) / (n + 1).
 
-    baseline, system: runs, each a list with the statistics of its segments, numbers in a tuple.
-    score: from summed statistics.
+    baseline, system: the runs of each; a run is a list of its segments' statistics, tuples of
+    numbers. score: a function of summed statistics.
     """
     dice = random.Random(seed)
     strata = [

@@ -45,7 +45,7 @@ JSON_PIECES = [
 
 
 ROUNDS = int(os.environ.get("SYNMT_FUZZ_ROUNDS", 300))
-FEW = int(os.environ.get("SYNMT_FUZZ_ROUNDS", 40))  # of what takes a tenth of a second
+FEW = int(os.environ.get("SYNMT_FUZZ_ROUNDS", 40))  # for inputs that take a tenth of a second
 SEED = int(os.environ.get("SYNMT_FUZZ_SEED", 0))
 LIMIT = float(os.environ.get("SYNMT_FUZZ_SECONDS", 60))
 

@@ -1,4 +1,4 @@
-"""The example of a variant in a file of one's own, and changes of it."""
+"""The example of a variant in a user's own file, and changed copies of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ EXAMPLE = FILE.read_bytes()
 
 
 def changed(*changes, text=EXAMPLE):
-    """The example with the second of each two texts in place of the first, which it has once."""
+    """The example with texts replaced. changes: old, new, old, new ...; each old occurs once."""
     for old, new in zip(changes[::2], changes[1::2], strict=True):
         assert text.count(old.encode()) == 1, old
         text = text.replace(old.encode(), new.encode())

@@ -1,6 +1,6 @@
 """Sources with dependency trees, and facts about them found by walking along arcs.
 
-The batch has three sentences: a split word in a tree of three levels; two sentences in one
+The batch has three sources: a split word in a tree of three levels; two sentences in one
 line; a piece outside the tree, and a label that training never saw. Each ends in EOS.
 """
 
@@ -18,7 +18,7 @@ TREES = [
     PieceTree([1, -1, -1, 2], ["nsubj", "root", "root", "obj"], [0, 2], [0, 1, 2, 3]),
     PieceTree([-1, 0], ["root", "vocative"], [0], [0, -1, 1]),
 ]
-OTHERS = [  # for batches of another make-up: shorter, deeper and longer ones
+OTHERS = [  # for batches of other shapes: shorter, deeper and longer sources
     ([5, 3], PieceTree([-1], ["root"], [0], [0])),
     (
         [8, 10, 4, 5, 6, 7, 8, 9, 3],
@@ -52,12 +52,12 @@ def label_id(label):
 
 
 def words(tree):
-    """The word of each token; None outside the tree, as EOS is."""
+    """The word of each token; None for EOS and for other tokens outside the tree."""
     return [None if word == -1 else word for word in tree.piece_word] + [None]
 
 
 def upward(tree, word):
-    """The word, its head, the head of that ... the root."""
+    """The word, its head, the head's head, and so on up to the root."""
     found = [word]
     while tree.heads[found[-1]] != -1:
         found.append(tree.heads[found[-1]])
@@ -83,7 +83,7 @@ def words_only(heads):
 
 @st.composite
 def drawn(draw):
-    """Up to three sentences of up to four words, of no to two pieces; some pieces of no word."""
+    """Up to three sentences of up to four words of 0 to 2 pieces; some pieces belong to no word."""
     heads, sents, piece_word = [], [], []
     for _ in range(draw(st.integers(1, 3))):
         start, n = len(heads), draw(st.integers(1, 4))

@@ -1,16 +1,16 @@
 """A device that exists only for tests: a GPU as the program sees it, computed on the CPU.
 
-Its tensors hold CPU values and refuse to meet those of the CPU. It counts what costs time on a
+Its tensors hold CPU values and refuse to meet tensors of the CPU. It counts what costs time on a
 GPU whatever the size of the tensors: launches of kernels, and synchronisations, where the host
-waits for the device: also in a copy to it, unless that is non_blocking. Where a GPU has one
-kernel for what a CPU does in many (attention, dropout, the cell of an LSTM), it counts one.
+waits for the device (also in a copy to it that is not non_blocking). Where a GPU has one kernel for
+what takes a CPU many (attention, dropout, the cell of an LSTM), it counts one.
 
     with pretend.counted() as counts:
         model(batch.to(pretend.DEVICE))
     assert counts.launches["aten::mm"] == 3
     assert not counts.synchronisations
 
-Memory that is only looked at in another way (views), and memory without values, cost nothing.
+Views of memory, and memory that is allocated without values, cost nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FREE = {  # operations that start no kernel
     aten._has_compatible_shallow_copy_type.default,
     aten.lift_fresh.default,
 }
-# The host waits for these: it needs their result, or its size.
+# The host waits for these: it needs the result, or the size of the result.
 WAITS = {
     aten._local_scalar_dense.default: "item",
     aten.nonzero.default: "nonzero",
@@ -62,7 +62,9 @@ MAY_MIX = {*COPIES, aten._has_compatible_shallow_copy_type.default}
 
 @dataclass(eq=False)
 class Counts:
-    """launches: by operation. synchronisations: by what was asked. to_device: other copies."""
+    """What the device did. launches: by operation. synchronisations: by what the host waited for.
+    to_device: copies to the device for which it did not wait.
+    """
 
     launches: Counter[str] = field(default_factory=Counter)
     synchronisations: Counter[str] = field(default_factory=Counter)
@@ -70,12 +72,12 @@ class Counts:
 
     @property
     def n_launches(self) -> int:
-        """Of all operations."""
+        """The launches of all operations."""
         return sum(self.launches.values())
 
     @property
     def n_synchronisations(self) -> int:
-        """Of all kinds."""
+        """The synchronisations of all kinds."""
         return sum(self.synchronisations.values())
 
 
@@ -129,7 +131,7 @@ class PretendTensor(torch.Tensor):
     def __torch_dispatch__(
         cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        # Where gradients are off, operations arrive that are made of others.
+        # With gradients off, operations arrive that are composed of others.
         parts = operation.decompose(*args, **(kwargs or {}))
         return _run(operation, args, kwargs or {}) if parts is NotImplemented else parts
 
@@ -170,7 +172,7 @@ def _copied(x: Any) -> Any:
 def _refuse_mixing(operation: Any, leaves: list[Tensor]) -> None:
     """Raises RuntimeError where tensors of two devices meet, as a GPU does.
 
-    Numbers of the CPU (no dimensions) may meet anything, except as an index.
+    CPU tensors without dimensions may meet anything, except as an index.
     """
     strangers = [x for x in leaves if not isinstance(x, PretendTensor)]
     if operation in MAY_MIX or not strangers or len(strangers) == len(leaves):
@@ -183,7 +185,7 @@ def _refuse_mixing(operation: Any, leaves: list[Tensor]) -> None:
 def _count(
     operation: Any, args: Any, leaves: list[Tensor], leaves_device: bool, is_ahead: bool
 ) -> None:
-    """is_ahead: of a copy, whether the host goes on (non_blocking)."""
+    """Counts an operation. is_ahead: whether the host goes on during a copy (non_blocking)."""
     if not _counting:
         return
     asked = "to the CPU" if leaves_device else _asked(operation, args)
@@ -201,7 +203,7 @@ def _count(
 
 
 def _asked(operation: Any, args: Any) -> str:
-    """What the host waits for, or ""."""
+    """The name of what the host waits for, or ""."""
     if operation.overloadpacket in (aten.index, aten.index_put, aten.index_put_):
         indices = [x for x in args[1] if x is not None]
         if any(x.dtype in (torch.bool, torch.uint8) for x in indices):
@@ -210,7 +212,7 @@ def _asked(operation: Any, args: Any) -> str:
 
 
 def _is_view(operation: Any) -> bool:
-    """Whether it gives the same memory, unchanged."""
+    """Whether an operation returns memory that it was given, unchanged."""
     returned = [one.alias_info for one in operation._schema.returns]
     return bool(returned) and all(info is not None and not info.is_write for info in returned)
 
@@ -326,12 +328,12 @@ def _register(library: torch.library.Library, *operations: Any) -> None:
         )
 
 
-# There is no DEVICE where a GPU is seen: with it torch pins no memory for the GPU. It cannot be
-# made later, since the first backward pass starts a thread for each device there is.
+# There is no DEVICE where torch sees a GPU, since with one it pins no memory for the GPU. DEVICE
+# cannot be made later, since the first backward pass starts a thread for each device there is.
 if not torch.cuda.is_available():
     backend_registration._setup_privateuseone_for_python_backend(NAME, _Module())
     DEVICE = torch.device(NAME, 0)
-    # What makes tensors on the device without having one: torch.zeros(..., device=DEVICE).
+    # For operations that make a tensor on the device from none: torch.zeros(..., device=DEVICE).
     _library = torch.library.Library("_", "IMPL")
     _library.fallback(
         lambda operation, *args, **kwargs: _run(operation, args, kwargs), "PrivateUse1"

@@ -9,13 +9,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("SYNMT_DATA", ROOT.parent / "shared" / "data"))
-# Tests mean the CPU, also where there is a GPU; `make test-gpu` runs those that are marked gpu.
+# Tests run on the CPU even where there is a GPU; `make test-gpu` runs those that are marked gpu.
 HAS_GPU = os.environ.get("SYNMT_TEST_GPU", "") == "1"
 ENVIRONMENT = {
     **({} if HAS_GPU else {"CUDA_VISIBLE_DEVICES": ""}),
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     "OMP_NUM_THREADS": "1",
-    "TORCHINDUCTOR_CACHE_DIR": os.sep,  # a folder that is there: torch makes none
+    "TORCHINDUCTOR_CACHE_DIR": os.sep,  # a folder that exists, so that torch makes none
 }
 
 

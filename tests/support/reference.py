@@ -116,15 +116,15 @@ def run_stack(model, stack, x, sublayers):
 
 
 def at(layer, function, otherwise):
-    """function(layer, ...) as a function of the rest."""
+    """`function` with `layer` as its first argument, or `otherwise` if it is None."""
     return otherwise if function is None else lambda *args: function(layer, *args)
 
 
 def encode(model, ids, score=None, key=None, value=None, x=None, watch=None):
     """One source without padding, (T, D).
 
-    x: the first layer's input instead of the embeddings. watch(layer, x) is called with the
-    input of each layer's attention before that is computed.
+    x: the first layer's input instead of the embeddings. watch(layer, x) is called before
+    each layer's attention is computed, with its input.
     """
 
     def attend(i, layer, x):

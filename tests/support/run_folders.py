@@ -22,7 +22,7 @@ SIZE = (
     *("--set", "training.metric=loss", "--set", "training.max_epochs=0"),
 )
 STEP_FILES = {"weights.safetensors", "optimizer.safetensors", "state.json"}
-READ = {  # the files of a run directory, each with what it takes to read it
+READ = {  # the files of a run directory, each with a function that reads it
     "config.toml": lambda path: tomllib.loads(path.read_text()),
     "labels.json": lambda path: json.loads(path.read_bytes()),
     "env.json": lambda path: json.loads(path.read_bytes()),
@@ -45,7 +45,7 @@ def weights(folder, step):
 
 
 def losses(folder):
-    """Nats per token of each validation."""
+    """The loss of each validation, in nats per token."""
     lines = (folder / "metrics.jsonl").read_bytes().splitlines()
     return [event["nll"] for event in map(json.loads, lines) if event["event"] == "dev"]
 
@@ -75,7 +75,7 @@ class Trainings:
         return shlex.join((*program, *self.arguments(*options, **changes)))
 
     def only(self, *options):
-        """Trains in a fork in the folder's r, on what `options` name alone."""
+        """Trains in a fork in folder/r, with no data except what `options` name."""
         return self._forked(*map(str, ("train", *SIZE, "--run", self.folder / "r", *options)))
 
     def start(self, *options, **changes):
@@ -107,7 +107,7 @@ def children(process):
 
 
 def check_whole(run):
-    """Everything under a final name loads, with its digest. Returns the steps that are saved."""
+    """Checks that everything under a final name loads, with its digest. Returns the saved steps."""
     for path in run.iterdir():
         if not is_temporary(path.name):
             READ[path.name](path)
@@ -134,7 +134,7 @@ def last_step(run):
 
 
 def everything(run):
-    """What two equal runs have in common: tensors, states and the figures of dev."""
+    """All that must be the same in two equal runs: tensors, states and the figures of dev."""
     found = {}
     for path in [*run.glob("checkpoints/step-*/*"), run / "model.safetensors"]:
         name = str(path.relative_to(run))

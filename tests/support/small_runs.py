@@ -49,7 +49,7 @@ RECORDS = [record("1", "def", "gh"), record("2", "g", "defg"), record("3", "hedg
 
 
 def sentence(*words):
-    """Words as `FORM UPOS HEAD DEPREL FEATS [MISC]`."""
+    """A sentence of words that are given as `FORM UPOS HEAD DEPREL FEATS [MISC]`."""
     rows = []
     for number, word in enumerate(words, 1):
         form, upos, head, deprel, feats, misc = (*word.split(), "_", "_")[:6]

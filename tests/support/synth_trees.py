@@ -14,7 +14,7 @@ from synmt_cli.synth.settings import SynthSettings, phenomena
 
 @dataclass(eq=False)
 class Word:
-    """A row. head: the Word above, None at the root."""
+    """A word of a tree. head: the Word above it, None at the root."""
 
     index: int
     form: str
@@ -82,7 +82,7 @@ def made(n, seed=1, names="all", **options):
 
 
 def crossing(tree):
-    """Deprels of the arcs over a word that is not below their head: none if projective."""
+    """The deprels of arcs that span a word not below their head: none if the tree is projective."""
     found = set()
     for word in tree.words:
         if word.head is not None:

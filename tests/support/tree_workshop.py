@@ -1,7 +1,7 @@
-"""A folder in which models of trees are made and asked, and a reader of what they write.
+"""A folder in which models that write trees are trained and used, and a reader of what they write.
 
 The models have random weights: one update that moves every weight by 0.1. What they write is
-nonsense, and must be a tree all the same. It is read without the project's own reader.
+nonsense, but must still be a tree. It is read without the project's own reader.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def is_projective_tree(rows):
 
 
 def text(block):
-    """The words with their spaces; of an empty line, nothing."""
+    """The words with their spaces; "" for an empty line."""
     comments, rows = block
     if comments.get("synmt_status") == "empty":
         return ""
@@ -134,7 +134,7 @@ def text(block):
 
 
 def check_trees(conllu, n):
-    """One projective tree for each of n lines. Returns the lines of their words."""
+    """Checks that each of n lines has one projective tree. Returns the lines of text."""
     sentences = blocks(conllu)
     assert len(sentences) == n
     assert all(is_projective_tree(rows) for _, rows in sentences)

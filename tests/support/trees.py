@@ -28,7 +28,7 @@ def every_tree(n):
 
 @st.composite
 def several_trees(draw, largest=9):
-    """Heads of one to three trees, one behind the other."""
+    """Heads of one to three trees, one after the other."""
     heads = []
     for _ in range(draw(st.integers(1, 3))):
         start, n = len(heads), draw(st.integers(1, largest // 3))
@@ -80,7 +80,7 @@ def path_of(paths, row):
 
 
 def lenient_attachments(moves, split=False):
-    """The edges of `attachments`, where illegal moves draw nothing, as in the published code."""
+    """The edges of `attachments`, but illegal moves draw nothing, as in the published code."""
     n = len(moves)
     edges = Attachments([NEVER] * n, [0] * n, [0] * n)
     configuration = Configuration(split=split)

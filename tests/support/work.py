@@ -4,8 +4,8 @@ import gc
 import sys
 import time
 
-STEP = 8  # how many times as great the greater of two inputs is
-# A linear function takes 8 times as long, a quadratic one 64 times: their geometric mean.
+STEP = 8  # the larger of two inputs is this many times the smaller
+# A linear function takes 8 times as long, a quadratic one 64 times. This is the geometric mean.
 BETWEEN = STEP**1.5
 
 
@@ -16,7 +16,7 @@ def takes_linear_time(work, make, n, rounds=5):
     another process may have slowed one of them down.
     """
     inputs = make(n // STEP), make(n)
-    work(inputs[0])  # what only the first call does counts for neither
+    work(inputs[0])  # what only a first call does is not measured
     least = [float("inf")] * 2
     for _ in range(rounds):
         for i, one in enumerate(inputs):
@@ -27,7 +27,7 @@ def takes_linear_time(work, make, n, rounds=5):
 
 
 def _seconds(work, given):
-    gc.disable()  # a collection takes longer the more the tests before left
+    gc.disable()  # a collection takes longer the more objects earlier tests left
     try:
         start = time.process_time()
         work(given)

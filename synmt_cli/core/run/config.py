@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
@@ -137,13 +137,20 @@ CHANGEABLE = {f"training.{key}" for key in CHANGEABLE_IN_TRAINING} | {
 }
 
 
-# Keys whose values are digests, and words for messages: what has the digest, another such thing,
-# and what to name instead.
+class Named(NamedTuple):
+    """How messages name a file: what it is, another such file, and what to name instead."""
+
+    file: str
+    other: str
+    instead: str
+
+
+# The keys whose values are digests
 DIGESTS = {
-    "data.train_sha256": ("training records", "other training records", "those"),
-    "data.dev_sha256": ("dev records", "other dev records", "those"),
-    "parser.sha256": ("a parser", "another parser", "that one"),
-    "pretrained.sha256": ("a pretrained model", "another pretrained model", "that one, none"),
+    "data.train_sha256": Named("training records", "other training records", "those"),
+    "data.dev_sha256": Named("dev records", "other dev records", "those"),
+    "parser.sha256": Named("a parser", "another parser", "that one"),
+    "pretrained.sha256": Named("a pretrained model", "another pretrained model", "that one, none"),
 }
 
 
@@ -464,10 +471,11 @@ def as_begun(tables: Mapping[str, Any]) -> SettingsLayer:
 
 def _of_files(key: str, old: object, new: object) -> str:
     """How the files of a run differ, and what to do, in words: digests would tell nobody."""
-    what, other, that = DIGESTS[key]
+    named = DIGESTS[key]
     if old is None:
-        return f"without {what}; name none, or another --run"
-    return f"with {what if new is None else other}; name {that}, or another --run"
+        return f"without {named.file}; name none, or another --run"
+    used = named.file if new is None else named.other
+    return f"with {used}; name {named.instead}, or another --run"
 
 
 def refuse_another(old: Mapping[str, Any], new: Mapping[str, Any], run: Path) -> None:
