@@ -20,7 +20,7 @@ def vocabulary():
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Tiny products are slower with two."""
+    """Runs each test in one thread: tiny products are slower with two."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -29,10 +29,10 @@ def one_thread():
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """`own(TEXT)` writes a file of one's own variants and names it; None names none."""
+    """`own(TEXT)` writes a file of one's own variants and sets the variable; None unsets it."""
 
     def write(text):
-        own_file._read.cache_clear()  # the program reads one file
+        own_file._read.cache_clear()  # the program reads a file once
         own_file._text.cache_clear()
         if text is None:
             monkeypatch.delenv(own_file.VARIABLE, raising=False)

@@ -1,4 +1,4 @@
-"""On a GPU: what the pretend device says of one, as torch itself sees it."""
+"""Claims that the pretend device makes about a GPU, checked by torch itself on a GPU."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ pytestmark = [
 
 @pytest.fixture(autouse=True, scope="module")
 def chosen():
-    """The GPU, set up as the commands do."""
+    """The GPU, set up as by the commands."""
     return devices.choose("cuda")
 
 
 @contextlib.contextmanager
 def nothing_waits():
-    """torch raises where the host would wait."""
+    """Makes torch raise where the host would wait."""
     torch.cuda.set_sync_debug_mode("error")
     try:
         yield
@@ -61,7 +61,7 @@ def test_between_two_reports_nothing_waits(variant, precision, tmp_path):
     one = trainer(variant, tmp_path, precision=precision)
     one.model.train()
     updates, nobody = one._updates_since(0, 0), signals.Request()
-    for _ in range(2):  # makes what is made once
+    for _ in range(2):  # these make what is made only once
         one._update(next(updates), nobody)
     with contextlib.closing(updates), nothing_waits():
         for _ in range(2):
@@ -72,7 +72,7 @@ def test_between_two_reports_nothing_waits(variant, precision, tmp_path):
 
 @pytest.mark.parametrize("variant", ["vanilla", "dep+rel"])
 def test_a_run_resumes(variant, tmp_path):
-    """Whether it does so bit for bit, benchmarks/gpu_report.py says."""
+    """benchmarks/gpu_report.py tells whether it does so bit for bit."""
     list(trainer(variant, tmp_path, max_steps=2).events(signals.Request(), None))
     again = trainer(variant, tmp_path)
     assert again.resume()

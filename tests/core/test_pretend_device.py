@@ -1,7 +1,7 @@
 """On a device that is not the CPU (support/pretend.py): nothing is mixed, little is launched.
 
-What a GPU computes, and with the same results: the forms of variants that only GPUs use are
-those that run here.
+It computes what a GPU does, and with the same results: variants run here in the forms that only
+GPUs use.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def data(trees):
 def build(setting):
     variant, options = SETTINGS[setting]
     model = launches.build(variant, options, SIZE)
-    for parameter in model.parameters():  # what begins as 0 shows nothing
+    for parameter in model.parameters():  # one that begins as 0 would show nothing
         torch.nn.init.normal_(parameter, 0.0, 0.3)
     return model, data(plan(variant).transitions)
 
@@ -264,11 +264,11 @@ def test_states_and_weights_are_looked_at_once_a_batch():
 
 @pytest.mark.parametrize("setting", ["vanilla", "sisa", "gps+rel", "gcn"])
 def test_between_two_reports_nothing_waits(setting, tmp_path):
-    """Three updates of a steady run, each of several batches that travelled ahead."""
+    """Three updates of a steady run, each of several batches that were sent to it ahead."""
     one = trainer(setting, tmp_path, max_steps=9, batch_tokens=48, accumulate=2)
     one.model.train()
     updates, nobody = one._updates_since(0, 0), signals.Request()
-    one._update(next(updates), nobody)  # makes what is made once
+    one._update(next(updates), nobody)  # this makes what is made only once
     with pretend.counted() as counts:
         for _ in range(3):
             one._update(next(updates), nobody)
@@ -321,7 +321,7 @@ def test_search_looks_once_a_step_and_launches_little_beside_the_model(setting, 
     assert set(found.counts.synchronisations) == {"to the CPU"}
     assert found.counts.n_synchronisations == found.n_steps
     assert found.counts.n_launches + found.counts.to_device <= 1.2 * found.n_of_model
-    # Greedy search takes the softmax apart from the model: it is not always wanted.
+    # Greedy search computes the softmax outside the model, because it is not always wanted.
     assert found.share <= (1.17 if beam > 1 else 1.14)
 
 
@@ -344,9 +344,9 @@ def test_search_for_trees_looks_once_a_step(beam):
     assert found.counts.n_synchronisations <= found.n_steps
 
 
-# The table of launches, as benchmarks/RESULTS.md has it. All that is above it is a step back.
+# The table of launches, as benchmarks/RESULTS.md has it. More launches would be a step back.
 
-MOST = {  # times those of the plain model
+MOST = {  # as multiples of the plain model's
     "tags": 1.02,
     "struct-abs": 1.04,
     "sisa": 1.12,

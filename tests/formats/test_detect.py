@@ -1,4 +1,4 @@
-"""The kind of a stream, and that nothing of it is lost by looking."""
+"""The kind of a stream is detected, and looking at it loses nothing."""
 
 import gzip
 import io

@@ -36,7 +36,7 @@ CONLLU = """# sent_id = 1.1
 
 """.encode()
 
-MANY = max(ROUNDS, 2000)  # of what is read in a fraction of a millisecond
+MANY = max(ROUNDS, 2000)  # for input that is read in a fraction of a millisecond
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Models by their first bytes, and headers of safetensors without the library."""
+"""Models are known by their first bytes, and safetensors headers are read without the library."""
 
 from __future__ import annotations
 

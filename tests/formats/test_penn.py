@@ -22,7 +22,7 @@ def test_words_are_items_and_their_parts_of_speech_are_apart():
 
 
 def test_without_words_it_is_the_form_of_currey_and_heafield():
-    """As in the published data of Bugliarello and Okazaki (2020)."""
+    """The published data of Bugliarello and Okazaki (2020) has this form."""
     line = "(ROOT (S (NP (DT A) (NN dog)) (VP (VBZ sees) (NP (PRP it)))))"
     taken_out = "(ROOT (S (NP ) (VP (NP ) ) ) )"
     assert text(without_words(from_text(line).items)) == taken_out
@@ -89,7 +89,7 @@ def written(tree):
 
 
 def listed(tree):
-    """Its items, a word as it is: the recursive definition."""
+    """The items of such a tree, by the recursive definition; a word stays as it is."""
     label, parts = tree
     below = [item for p in parts for item in ([(p,)] if isinstance(p, str) else listed(p))]
     return [label, *below, None]

@@ -1,4 +1,4 @@
-"""Scores of segments: both forms, and what is wrong with a line."""
+"""Scores of segments: both forms, and the errors of bad lines."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Files and folders in the making, when a signal comes wherever Python takes one."""
+"""Files and folders in the making, with a signal at every place where Python takes one."""
 
 import os
 import signal
@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-# Makes something again and again, in a process each, with a signal at its first, second, third
-# call or return from C, until there are no more. Python takes signals there, and where a loop
-# goes on.
+# Makes something again and again, each time in a new process, with a signal at the first, second,
+# third ... call or return from C, until there are no more. Python takes signals there, and where
+# a loop goes on.
 EVERYWHERE = """
 import os, signal, sys, tempfile
 from pathlib import Path
@@ -94,7 +94,7 @@ def test_a_signal_leaves_whole_files_or_none(made, may_be_left):
 
 
 def test_a_signal_before_a_file_is_closed_leaves_nothing(tmp_path):
-    """Its error refers to the files that are open, and would keep them from being closed."""
+    """The signal's error refers to the open files, and would keep them from being closed."""
     code = """
 import os, signal, sys
 from synmt_cli import cli

@@ -1,4 +1,4 @@
-"""Little memory is said before a library ends the process, and temporary files need no folder."""
+"""Too little memory is reported before a library ends the process; unnamed files need no folder."""
 
 import resource
 import sys

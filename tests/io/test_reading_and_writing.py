@@ -43,7 +43,7 @@ DECOMPRESS = {
 each_format = pytest.mark.parametrize("kind", COMPRESS)
 TEXT = b"".join(b"%d %x\n" % (n, n * n * 2654435761 % 2**32) for n in range(20_000))
 
-# A filter on nothing but the foundation: cat, by lines.
+# A filter that needs only the foundation: cat, line by line.
 CAT = """
 import sys
 from synmt_cli import cli, signals
@@ -241,7 +241,7 @@ def test_a_pipe_may_bring_the_first_bytes_one_by_one(kind):
 
 
 def test_a_short_first_line_is_not_held_back():
-    """`B` may begin bzip2; `B` and LF may not, and a person waits for an answer."""
+    """`B` may begin bzip2, but `B` and LF may not, and a person waits for an answer."""
     with start("-", "-u") as child:
         child.stdin.write(b"B\n")
         assert child.stdout.read(2) == b"B\n"
@@ -251,7 +251,7 @@ def test_a_short_first_line_is_not_held_back():
 @pytest.mark.parametrize("target", ["-", "/dev/stdout"])
 @pytest.mark.parametrize("compressed", [False, True])
 def test_pipes_that_are_set_not_to_block_are_waited_for(compressed, target):
-    """Nothing is lost where no input is there yet, and where there is no room for more output."""
+    """Nothing is lost while there is no input yet, or no room for more output."""
     data = gzip.compress(TEXT) if compressed else TEXT
     given, to_give = os.pipe()
     to_take, taken = os.pipe()
@@ -337,7 +337,7 @@ def lines_and_problem(path):
 @each_format
 @pytest.mark.parametrize("bit", range(8))
 def test_no_flipped_bit_in_a_later_stream_ends_the_input_in_silence(tmp_path, kind, bit):
-    """Each bit of the head of each later stream, where a reader looks whether there is one."""
+    """Flips a bit in the head of each later stream, where a reader checks whether there is one."""
     path, streams = tmp_path / "x", [COMPRESS[kind](part) for part in PARTS]
     whole = b"".join(PARTS).splitlines()
     for n in range(1, len(streams)):
@@ -676,7 +676,7 @@ def test_a_pipe_that_is_named_gets_each_record_at_once(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
 def test_a_pipe_that_is_named_has_all_records_before_an_error(tmp_path, suffix):
-    """Nobody takes them for everything: after them, a compressed pipe has an error."""
+    """Nobody can take them for everything: after them, a compressed pipe has an error."""
     pipe = tmp_path / f"pipe{suffix}"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

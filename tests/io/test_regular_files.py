@@ -1,4 +1,4 @@
-"""Regular files alone are opened, at once; JSON is what every program reads alike."""
+"""Only regular files are opened, and at once; only JSON that every program reads alike is taken."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from synmt_cli.io.digests import sha256
 def socket_at(path):
     with socket.socket(socket.AF_UNIX) as one:
         here = os.getcwd()
-        os.chdir(path.parent)  # the name of a socket is short
+        os.chdir(path.parent)  # the name of a socket has to be short
         try:
             one.bind(path.name)
         finally:
@@ -104,7 +104,7 @@ def test_a_name_with_nul_is_refused():
 
 
 def test_a_temporary_name_that_is_taken_is_left_alone(tmp_path):
-    """By a link that a stranger planted, or by a former process of the same number."""
+    """It may be a link that a stranger planted, or left by a former process of the same number."""
     (tmp_path / "victim").write_bytes(b"mine")
     (tmp_path / f".f.{os.getpid()}.tmp").symlink_to("victim")
     (tmp_path / f".d.{os.getpid()}.tmp").symlink_to("victim")
@@ -121,7 +121,7 @@ def test_a_new_folder_gets_those_above_it_and_one_that_is_replaced_does_not(tmp_
         (folder / "inside").touch()
     assert (tmp_path / "a/b/c/inside").exists()
     with pytest.raises(CreateError), writing.atomic_folder(tmp_path / "gone/d", replace=True):
-        pass  # what it was part of was removed meanwhile
+        pass  # the folder it was in has been removed
     assert not (tmp_path / "gone").exists()
     inside = tmp_path / "a/b/c/inside"
     for below in (inside / "d", inside / "d/e"):

@@ -128,7 +128,7 @@ def test_a_bug_in_a_worker_names_its_place():
 
 
 def dies_at(number, fatal=signal.SIGKILL, times=99, folder=None):
-    """Kills its process at `number`, so many times as files can be made in `folder`."""
+    """A function that kills its process at `number`, up to `times` times, counted in `folder`."""
 
     def die(one):
         if one == number:
@@ -346,7 +346,7 @@ def test_a_thousand_jobs_start_no_more_workers_than_there_are_chunks():
 
 
 def busy_until(n_workers, folder):
-    """The number and who works on it, once so many workers are at work."""
+    """A function that returns its number and process, once n_workers are at work."""
 
     def work(number):
         (folder / str(os.getpid())).touch()
@@ -411,7 +411,7 @@ def test_closing_ends_busy_workers(tmp_path):
     results.close()
     assert time.monotonic() - before < 2
     assert not multiprocessing.active_children()
-    assert os.listdir(tmp_path) == ["0"]  # what they worked on was not waited for
+    assert os.listdir(tmp_path) == ["0"]  # nobody waited for their work
 
 
 def test_workers_end_when_the_parent_is_killed(tmp_path):

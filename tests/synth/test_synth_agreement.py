@@ -41,7 +41,7 @@ def clause_of(word):
 
 
 def agreement(subject):
-    """Person and number of a subject; those of the antecedent for who and that."""
+    """Person and number of a subject; for `who` and `that`, of the antecedent."""
     if subject.feats.get("PronType") == "Rel" and "Number" not in subject.feats:
         subject = clause_of(subject).head
     return subject.feats.get("Person", "3"), subject.feats["Number"]
@@ -170,7 +170,7 @@ def test_prefixes_part_from_the_verb_in_main_clauses_only():
         for word in tree.clauses("compound:prt"):
             apart += 1
             assert word.head is tree.root, tree.text
-            rest = tree.words[word.index :]  # behind it are clauses and marks
+            rest = tree.words[word.index :]  # only clauses and marks follow it
             assert all(clause_of(w) is not tree.root or w.upos == "PUNCT" for w in rest), tree.text
         for top in tree.clauses(*SUBORDINATE):
             prefix = next(

@@ -1,4 +1,4 @@
-"""What is asked of the grammar is what comes, by seed."""
+"""The grammar gives what is asked for, as the seed decides."""
 
 import itertools
 
@@ -50,7 +50,7 @@ def test_the_trees_show_the_phenomena_named():
         assert all(sign(german) for _, german in drawn), name
         shown = [bool(sign(english)) for english, _ in drawn]
         assert all(shown) == (name not in ("particle", "dative")), name
-        assert any(shown) == (name != "dative"), name  # to believe a friend has an object
+        assert any(shown) == (name != "dative"), name  # `believe a friend` has an object
 
 
 def test_every_sentence_is_as_deep_as_asked():

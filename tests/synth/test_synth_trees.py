@@ -1,4 +1,4 @@
-"""Every tree of the synthetic grammar is a right UD tree of its line of text."""
+"""Every tree of the synthetic grammar is a correct UD tree of its line of text."""
 
 import re
 

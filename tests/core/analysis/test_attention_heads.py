@@ -1,4 +1,4 @@
-"""What attention heads find against loops, and where there is nothing to find."""
+"""The arcs that attention heads find, against loops, and cases without anything to find."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_weight_of_pieces_becomes_one_of_words():
 
 
 def test_a_weight_of_zero_points_nowhere():
-    """All weight on the end of sentence: word 0, the first of equals, is not found by it."""
+    """With all weight on the end of sentence, word 0 is the first of equals, but is not found."""
     weights = torch.zeros(1, 1, 3, 3)
     weights[..., 2] = 1.0
     arcs = Arcs(*(torch.tensor([n]) for n in (0, 1, 0)), relation=["obj"])

@@ -1,4 +1,4 @@
-"""AWSL against loops, and where it must be nothing."""
+"""AWSL against loops, and cases where there must be none."""
 
 from __future__ import annotations
 

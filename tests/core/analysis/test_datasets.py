@@ -37,7 +37,7 @@ TENTHS = (("tr", 80), ("va", 10), ("te", 10))
 
 
 def test_the_classes_that_keep_most_sentences_are_taken():
-    """2 * 90 of a, b are more than 3 * 50."""
+    """Classes a and b keep 2 * 90 sentences, all three classes 3 * 50 or 3 * 70."""
     assert {e.label for e in balanced(cases({"a": 100, "b": 90, "c": 50}), Random(1))} == {"a", "b"}
     found = balanced(cases({"a": 100, "b": 90, "c": 70}), Random(1))
     assert {e.label for e in found} == {"a", "b", "c"}
@@ -121,7 +121,7 @@ def test_trees_make_the_tasks_that_no_file_gives(tmp_path, example_folder):
 
 
 def test_a_sentence_that_comes_again_is_not_taken_again(tmp_path, example_folder):
-    """It could be in training and in test."""
+    """Otherwise it could be in training and in test."""
     path = str(example_folder / "train.en.conllu")
     once = gather([path], "auto", [], 1).datasets
     assert len(once) > 3
@@ -135,7 +135,7 @@ def test_a_sentence_that_comes_again_is_not_taken_again(tmp_path, example_folder
 
 
 def test_a_changed_sentence_is_no_other_one(tmp_path):
-    """Of nouns in all places: most changes give a sentence that is there, or the same text."""
+    """Every noun fits both places: most changes give a sentence of the file, or the same text."""
     rows = "1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\t{0}\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_\n"
     rows += "3\tsees\t_\tVERB\t_\t_\t0\troot\t_\t_\n4\t{1}\t_\tNOUN\t_\t_\t3\tobj\t_\t_\n"
     rows += "5\tnow\t_\tADV\t_\t_\t3\tadvmod\t_\t_\n"

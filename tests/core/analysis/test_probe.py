@@ -55,7 +55,7 @@ def test_the_seed_decides_and_others_see_nothing(noise):
 
 
 def test_the_model_that_is_best_on_dev_is_tested(noise):
-    """Test has the vectors of dev and the opposite labels: what is right there is wrong here."""
+    """Test has the vectors of dev and opposite labels: what is right on dev is wrong on test."""
     classes = noise[1] % 2
     data = splits(noise[0] + 0.2 * classes[:, None], classes)
     data["te"] = data["va"][0], 1 - data["va"][1]

@@ -1,4 +1,4 @@
-"""What the labels of a few sentences must be."""
+"""The labels that the probing tasks must give to a few sentences."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ATE = f"ate VERB 0 root {PAST}"
         (["will AUX 2 aux VerbForm=Fin", "eat VERB 0 root VerbForm=Inf"], []),
         (["no INTJ 0 root", f"said VERB 1 parataxis {PAST}"], []),
         ([DOGS, f"ate VERB 0 root Mood=Ind|{PAST}"], [("Past", "ate")]),
-        # German: a past subjunctive is about no past
+        # German: a past subjunctive is not about the past
         ([f"würde AUX 2 aux Mood=Sub|{PAST}", "essen VERB 0 root VerbForm=Inf"], []),
     ],
 )
@@ -82,7 +82,7 @@ def test_word_content_wants_one_frequent_word_once():
     both = sentence("horses NOUN 2 nsubj", "like VERB 0 root", "Horses NOUN 2 obj")
     rare = sentence("cat NOUN 0 root")
     found = labels(tasks.word_content, *[plain] * 60, *[both] * 10, *[rare] * 30)
-    assert found == [("horses", "")] * 60  # of 100 sentences, 2 words: horses and like
+    assert found == [("horses", "")] * 60  # 100 sentences have 2 frequent words: horses, like
 
 
 QUICK = (
@@ -95,7 +95,7 @@ QUICK = (
 
 
 def test_bigram_shift_exchanges_two_words_or_none():
-    """Not the first word, not punctuation: two places are left."""
+    """Neither the first word nor punctuation moves, so that two places are left."""
     cases = list(tasks.bigram_shift([sentence(*QUICK)] * 200, Random(3)))
     texts = {(case.label, case.text) for case in cases}
     assert texts == {
@@ -116,7 +116,7 @@ ELIDED = ["Il PRON 2 nsubj", "voit VERB 0 root", "l' DET 4 det _ SpaceAfter=No"]
 
 
 def test_words_that_are_glued_to_others_are_not_exchanged():
-    """What they leave, or what follows them, would run together with the others: `l' lavoit`."""
+    """Words in their places would run together with the neighbours, as in `l' lavoit`."""
     glued = sentence(*ELIDED, "eau NOUN 2 obj", "ici ADV 2 advmod")
     assert list(tasks.bigram_shift([glued] * 20, Random(1))) == []
     bracket, word = "( PUNCT 4 punct _ SpaceAfter=No", "fox NOUN 5 nsubj _ SpaceAfter=No"
@@ -157,7 +157,7 @@ def texts(make, *sentences, seed):
 
 def test_clauses_are_exchanged_in_pairs_of_mirrored_lengths():
     make = tasks.coordination_inversion
-    assert texts(make, sentence(*LONG), seed=1) == []  # there is none whose first clause is longer
+    assert texts(make, sentence(*LONG), seed=1) == []  # no sentence has a longer first clause
     found = {tuple(texts(make, sentence(*LONG), sentence(*MIRROR), seed=seed)) for seed in range(9)}
     assert found == {
         (("O", "Dogs bark and cats sleep here"), ("O", "We go now or you stay")),
@@ -168,7 +168,7 @@ def test_clauses_are_exchanged_in_pairs_of_mirrored_lengths():
 @pytest.mark.parametrize(
     ("place", "row"),
     [
-        (0, "Dogs NOUN 2 obj"),  # no subject in one of them
+        (0, "Dogs NOUN 2 obj"),  # one clause has no subject
         (3, "cats NOUN 5 obj"),
         (2, "and CCONJ 2 cc"),  # the conjunction is outside the second clause
         (4, "sleep VERB 2 advcl"),
@@ -181,12 +181,12 @@ def test_only_two_clauses_with_subjects_are_exchanged(place, row):
 
 @pytest.mark.parametrize(("place", "mirror"), [(0, LONG), (3, MIRROR)])
 def test_a_clause_that_begins_with_a_bracket_is_not_exchanged(place, mirror):
-    """The bracket would move away from its partner, and the word after it keep its capital."""
+    """The bracket would leave its partner, and the word after it would keep its capital."""
 
     def found(word):
         words = [row.split() for row in CLAUSES]
         words.insert(place, [*word.split(), str(place + 1), "dep"])
-        for row in words:  # heads behind the new word move, and it hangs from the word after it
+        for row in words:  # heads after the new word move by one; it depends on the next word
             row[2] = str(int(row[2]) + (int(row[2]) > place))
         one = sentence(*map(" ".join, words))
         return texts(tasks.coordination_inversion, one, sentence(*mirror), seed=1)

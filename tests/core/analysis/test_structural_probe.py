@@ -93,7 +93,7 @@ def test_the_loss_is_that_of_explicit_loops():
 def embedded(heads, width=12, rotation=None):
     """States whose squared distances are path lengths: a unit step of its own for each arc.
 
-    Pythagoras: a path of n arcs takes n steps at right angles. The norms are depths.
+    Pythagoras: a path of n arcs takes n steps at right angles. The squared norms are depths.
     """
     states = torch.zeros(len(heads), width)
     for word in range(len(heads)):
@@ -118,7 +118,7 @@ def perfect():
 
 
 def test_a_probe_finds_trees_that_the_states_hold(perfect):
-    """Scaled and rotated, so that B has to undo it."""
+    """The states are scaled and rotated, and B has to undo that."""
     distances, depths = DistanceScores(), DepthScores()
     by_distance, by_depth = (fit(perfect, kind, 12, 1) for kind in ("distance", "depth"))
     for one in perfect["te"]:
@@ -140,7 +140,7 @@ def test_the_seed_decides_and_others_see_nothing(perfect):
 
 
 def test_the_projection_that_is_best_on_dev_is_kept():
-    """Learning that words are deeper than in dev makes dev better first, and then worse."""
+    """Training on words that are deeper than those of dev first helps on dev, and then hurts."""
     chain, star = (sentence([ROOT, *rest], 10 * torch.eye(4)) for rest in ((0, 1, 2), (0, 0, 0)))
     found = fit({"tr": [chain] * 200, "va": [star]}, "depth", 4, 1)
     assert float(loss(found.projection, [star], "depth")) == pytest.approx(found.loss, rel=1e-6)
@@ -161,7 +161,7 @@ def test_punctuation_is_in_no_edge_and_no_root():
     distances.add(gold, np.array([[0, 9, 0], [9, 0, 9], [0, 9, 0.0]]))
     depths.add(gold, np.array([0.0, 1, 2]))
     assert (distances.edges, depths.roots) == ([(1, 1)], [True])
-    assert (distances.spearman, depths.spearman) == (None, None)  # of 5 to 50 words
+    assert (distances.spearman, depths.spearman) == (None, None)  # needs 5 to 50 words
     only = geometry([1, ROOT], ["PUNCT", "PUNCT"], range(2))
     distances.add(only, np.zeros((2, 2)))
     assert distances.edges == [(1, 1)]
@@ -169,14 +169,14 @@ def test_punctuation_is_in_no_edge_and_no_root():
 
 @pytest.mark.parametrize(("upos", "words"), [("PUNCT", [0, 1]), ("VERB", [0])])
 def test_a_root_that_cannot_be_found_is_not_missed(upos, words):
-    """It is punctuation, or the later word of a multiword token, which has no pieces."""
+    """Such a root is punctuation, or a later word of a multiword token, which has no pieces."""
     depths = DepthScores()
     depths.add(geometry([1, ROOT], ["NOUN", upos], words), np.arange(len(words), dtype=float))
     assert depths.roots == []
 
 
 def test_the_standard_error_is_that_of_the_mean_over_seeds():
-    """Not of the first seed, which may find no root at all, and then would seem certain."""
+    """The first seed alone may find no root at all, and would then seem certain."""
     of_seeds = [DepthScores([False] * 8), DepthScores([True] * 4 + [False] * 4)]
     edges = [DistanceScores([(0, 2), (0, 2)]), DistanceScores([(2, 2), (0, 2)])]
     for i, j in ((0, 1), (1, 0)):

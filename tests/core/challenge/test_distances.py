@@ -46,7 +46,7 @@ def test_each_phenomenon_is_found_where_it_is():
 
 
 def test_a_stranded_preposition_follows_the_fronted_word_whose_case_it_is():
-    """As in treebanks: `What did they look at`, but not `at what time`."""
+    """As treebanks label it: it is found in `What did they look at`, but not in `at what time`."""
     fronted = [
         ("What", "PRON", "_", 4, "obl"),
         ("did", "AUX", "_", 4, "aux"),

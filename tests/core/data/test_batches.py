@@ -108,7 +108,7 @@ def test_windows_are_of_other_pairs_in_another_epoch(monkeypatch):
 
 
 def test_models_with_and_without_trees_see_the_same_sentences():
-    """Transitions do not count, so batches of any budget are those of the pieces alone."""
+    """Transitions do not count, so any budget gives the same batches as for the pieces alone."""
     random = np.random.default_rng(5)
     n_pieces = random.integers(1, 20, 80)
     sources = [[4] * n for n in random.integers(1, 20, 80)]

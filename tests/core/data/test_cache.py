@@ -1,4 +1,4 @@
-"""The training records as numbers on disk: the same as in memory, made anew where they changed."""
+"""Training records as numbers on disk: the same as in memory, and made anew after a change."""
 
 import os
 
@@ -88,7 +88,7 @@ def test_a_cache_that_does_not_fit_is_made_anew(opened, tmp_path, example_folder
 
 
 def test_a_cache_of_longer_pairs_or_unchecked_records_is_made_anew(opened, tmp_path):
-    """As for a run whose folder has a cache and no settings yet."""
+    """It may be in the folder of a run that has no settings yet."""
     folder = tmp_path / "c"
     short = ["training.max_length=30"]
     wanted, _ = opened(variant="vanilla", settings=short)

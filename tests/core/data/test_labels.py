@@ -15,7 +15,7 @@ PATHS = st.lists(st.lists(st.integers(0, 4), max_size=6), max_size=12)
 
 
 def numbered(paths):
-    """A tree that met these paths, and the row of each."""
+    """A tree that has these paths, and the row of each."""
     tree = PathTree()
     return tree, np.array([tree.row(path) for path in paths], np.int64)
 

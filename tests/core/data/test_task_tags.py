@@ -1,4 +1,4 @@
-"""What is put around sources before they are read, and brackets as translations."""
+"""Tags that are put around sources before they are read, and brackets as translations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search: against all sequences there are, against loops written out, and its promises."""
+"""Search against all possible sequences and explicit loops, and what it promises."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lengths(side):
 
 @torch.inference_mode()
 def log_probs(net, side, rows):
-    """Of sequences of one length after BOS, by teacher forcing; side: one source."""
+    """Log-probabilities by teacher forcing. rows: of one length, without BOS; side: one source."""
     rows = torch.tensor(rows)
     bos = torch.full((len(rows), 1), BOS)
     source = Side(side.ids.expand(len(rows), -1))
@@ -143,7 +143,7 @@ def by_table(table, limit, beam, nbest, lenpen, **others):
 @pytest.mark.parametrize("scores", [True, False])
 @torch.inference_mode()
 def test_scores_that_are_not_numbers_are_refused(beam, scores):
-    """As products that overflow in half precision give: an infinity minus another."""
+    """Products that overflow in half precision give such scores: one infinity minus another."""
     torch.manual_seed(5)
     net = model()
     net.decoder.layers[0].cross.out.weight.mul_(1e38)
@@ -177,7 +177,7 @@ def test_patience_is_how_many_translations_are_enough():
     assert best.ids == []
     ((best,),) = by_table(table, 9, 2, 1, 1.0, patience=1)
     assert best.ids == [4, 4, 4]
-    ((best, second),) = by_table(table, 9, 2, 2, 1.0, patience=0.5)  # as many as are wanted
+    ((best, second),) = by_table(table, 9, 2, 2, 1.0, patience=0.5)  # never fewer than are wanted
     assert [best.ids, second.ids] == [[4, 4, 4], []]
 
 
@@ -209,7 +209,7 @@ def test_search_leaves_training_mode_as_it_was():
     search([net], sources(), Rules())
     assert net.training
     states, _ = net.decode(Side(torch.randint(4, V, (3, 5))), net.encode(sources()))
-    states.sum().backward()  # what search cached must not forbid gradients
+    states.sum().backward()  # a cache of search must not forbid gradients
 
 
 def test_every_device_finds_the_same(device):

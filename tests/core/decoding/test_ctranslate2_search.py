@@ -29,12 +29,12 @@ from synmt_cli.core.decoding import ctranslate2_search
 CPU = torch.device("cpu")
 N = 40
 PAIRS = [*zip(IDS, TREES, strict=True), *OTHERS]
-# Variants: options other than the defaults. The size has three layers.
+# Variant -> options other than the defaults. The size has three layers.
 MODELS = {
     "vanilla": {},
     "pascal": {},  # torch computes half of the first layer
-    "gps": {"gps": {"layer": "all"}},  # and here all but half of the last one
-    "struct-abs": {},  # and here embeddings alone
+    "gps": {"gps": {"layer": "all"}},  # torch computes all but half of the last layer
+    "struct-abs": {},  # torch computes embeddings alone
     "struct-rel": {},
     "rel": {"rel": {"stack": "encoder"}},
     "dep": {},
@@ -47,7 +47,7 @@ BEAM = SearchSettings(longest=LengthLimit(1.5, 3), beam=3, nbest=2, patience=1, 
 
 
 class Letters:
-    """A vocabulary of N pieces, by number."""
+    """A vocabulary of N pieces that are named by their numbers."""
 
     size = N
 
@@ -59,7 +59,7 @@ VOCABULARIES = Vocabularies(Letters(), Letters())
 
 
 def build(name, norm="post", **sizes):
-    """A model that gives pieces that are never written no probability."""
+    """A model in which pieces that are never written have no probability."""
     size = small(norm, encoder_layers=3, tied="decoder", **sizes)
     one, spec = plan(name), StackSpec(size, 3, 8)
     model = make(size, one.encoder(spec, MODELS[name]), one.decoder(spec, MODELS[name]), N).float()
@@ -67,7 +67,7 @@ def build(name, norm="post", **sizes):
     with torch.no_grad():
         last.weight.fill_(1)
         last.bias.fill_(1)
-        model.output.weight.sub_(model.output.weight.mean(1, keepdim=True))  # biases add nothing
+        model.output.weight.sub_(model.output.weight.mean(1, keepdim=True))  # the bias adds nothing
         model.output.weight[EOS] *= 0.1  # else some models write nothing
         model.output.weight[[UNK, PAD, BOS]] = -5.0
     return model
@@ -164,7 +164,7 @@ def test_8_bits_are_near(name):
 
 
 class AlikeOnALine(Letters):
-    """Two pieces that are one where white space is written as code."""
+    """A vocabulary with two pieces that are the same once white space is written as an escape."""
 
     def names(self, ids):
         return [{7: "a\u2028", 8: "a\\u2028"}.get(id, f"p{id}") for id in ids]
@@ -178,7 +178,7 @@ def test_pieces_without_a_name_of_their_own_are_refused(side):
 
 
 def test_quantization_leaves_the_model_as_it_is():
-    """torch computes with it afterwards."""
+    """torch goes on computing with the model."""
     model, same = build("gps"), build("gps")
     ctranslate2_model.spec(model, VOCABULARIES, "int8")
     for one, other in zip(model.parameters(), same.parameters(), strict=True):
@@ -218,7 +218,7 @@ def test_the_file_is_the_one_that_the_library_writes(quantization, tmp_path):
     assert (tmp_path / "model.bin").read_bytes() == written
     table = np.arange(1, 13, dtype=np.float32)[None]
     cut = ctranslate2_file.cut(written, "x")
-    # The same variables; those of the table come first.
+    # The same variables in another order: those of the table come first.
     assert sorted(cut.with_table(table)) == sorted(written)
 
 

@@ -1,4 +1,4 @@
-"""Drawn translations: with the model's probabilities, and as the seed and the source decide."""
+"""Translations are drawn with the model's probabilities; the seed and the source decide which."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_settings_that_draw_nothing(sampling):
 @torch.inference_mode()
 @pytest.mark.parametrize(("n_best", "temperature"), [(0, 1.0), (3, 1.0), (0, 0.5), (2, 3.0)])
 def test_translations_are_drawn_with_their_probability(n_best, temperature):
-    """Against the product of the probabilities of tokens, over all sequences of three tokens."""
+    """Counts against products of token probabilities, over all sequences of up to three tokens."""
     torch.manual_seed(5)
     net, n, sampling = model(), 4000, Sampling(n_best, temperature)
     net.encoder.embedding.table.weight.data = net.encoder.embedding.table.weight.data[:8]
@@ -113,7 +113,7 @@ def test_other_sources_in_the_batch_change_no_draw():
     rules = Rules(nbest=3, sampling=Sampling(seed=7))
     together = search([net], side, rules)
     lengths = (~side.pad).sum(1).tolist()
-    alone = search([net], Side(side.ids[:1, : lengths[0]]), rules)  # of number 0, too
+    alone = search([net], Side(side.ids[:1, : lengths[0]]), rules)  # number 0, as before
     assert [h.ids for h in alone[0]] == [h.ids for h in together[0]]
     assert len({tuple(h.ids) for found in together for h in found}) == 9
 

@@ -1,4 +1,4 @@
-"""Run directories that translate together: what does not fit, and whose parser they have."""
+"""Run directories that translate together: what is refused, and which parser they use."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_mean_has_the_parser_of_its_run(run, copy, tmp_path):
 
 
 def test_a_linked_parser_is_found_by_its_digest(copy, tmp_path, example_folder, monkeypatch):
-    """By an absolute path, or next to the run; a relative one is never of the current folder."""
+    """It is found by an absolute path or next to the run; the current folder does not count."""
     monkeypatch.chdir(example_folder)
     digest = hashlib.sha256((copy / "parser.udpipe").read_bytes()).hexdigest()
     (copy / "parser.udpipe").unlink()
@@ -172,7 +172,7 @@ def test_a_linked_parser_is_found_by_its_digest(copy, tmp_path, example_folder, 
 
 
 def test_a_parser_that_cannot_be_read_hides_no_other(copy, example_folder, monkeypatch):
-    """Such as that of a run which was linked to the files of someone else."""
+    """A run that was linked to the files of someone else may have such a parser."""
     absolute, beside = str(example_folder / "en.udpipe"), copy.parent / "en.udpipe"
     digest = hashlib.sha256((copy / "parser.udpipe").read_bytes()).hexdigest()
     (copy / "parser.udpipe").rename(beside)

@@ -1,4 +1,4 @@
-"""What may come next: arrays over all prefixes against the transition system itself."""
+"""The tokens that may come next: arrays over all prefixes against the transition system itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from synmt_cli.core.trees.arc_standard import (
 )
 
 CPU = torch.device("cpu")
-# unk pad bos eos, then two tokens of each move, and one that has none
+# unk pad bos eos, then two tokens for each move; `grammar` and SPLIT add one that has no move
 WHOLE = [OTHER, OTHER, OTHER, Move.FINISH]
 WHOLE += [move for move in Move if move not in (Move.FINISH, Move.LABEL) for _ in range(2)]
 SPLIT = [*WHOLE, OTHER, Move.LABEL, Move.LABEL]
@@ -52,15 +52,15 @@ def lengths(progress):
 
 
 def follow_with(progress, token, n):
-    """The one prefix grows by its n-th token."""
+    """Adds the n-th token to the only prefix."""
     given = torch.tensor([[token]]), torch.tensor([n]), 16
     progress.select(Stay.all(torch.arange(1)), None, *given)
 
 
 def follow(rng, split, constrained, limit, n_steps):
-    """Random prefixes of 2 sources, 3 of each, reordered at random as a beam does.
+    """Grows random prefixes of 2 sources, 3 of each, reordered at random as a beam does.
 
-    Yields the progress, and each prefix as token ids.
+    Yields the grammar, the progress, and each prefix as token ids.
     """
     one = grammar(split)
     progress = begun(TransitionProgress(3, CPU, one, constrained), [limit, limit])
@@ -139,13 +139,13 @@ def test_an_end_comes_within_the_limit_of_pieces(split, limit):
         closing = begun(TransitionProgress(1, CPU, one, closing=True), [limit])
         ids, has_ended = [], False
         while True:
-            assert len(ids) + 1 < limit * progress.tokens_per_piece  # the host cuts none
+            assert len(ids) + 1 < limit * progress.tokens_per_piece  # no prefix is cut
             now = closing if has_ended else progress
             may = allowed(now, len(one.moves), (1, 1))[0, 0].nonzero().flatten().tolist()
             token = rng.choice(may)
             if token == EOS and has_ended:
                 break
-            if token == EOS:  # arcs alone may follow, until the tree is one
+            if token == EOS:  # only arcs may follow, until the tree is whole
                 has_ended = True
                 continue
             assert not has_ended or Move(one.moves[token]) in (*ARCS, Move.LABEL)
@@ -182,4 +182,4 @@ def test_what_counts_of_a_translation():
     counts = progress.lengths(ids)[1][0].tolist()
     counted = [one.moves[i] for i, n in enumerate(counts) if n]
     assert set(counted) == {Move.BEGIN, Move.CONTINUE, Move.SPACE, Move.FINISH}
-    assert PieceProgress().lengths(ids) == ()  # all do
+    assert PieceProgress().lengths(ids) == ()  # all tokens count

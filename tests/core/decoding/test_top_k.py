@@ -14,5 +14,5 @@ def test_equals_topk(n, k):
     x = torch.randn(3, 4, n)
     x[..., ::2] = -torch.inf  # forbidden tokens
     x[0, 0, :5] = torch.arange(5.0) + 9  # several in one group
-    x[0, 1, -5:] = torch.arange(5.0) + 9  # in what is left over
+    x[0, 1, -5:] = torch.arange(5.0) + 9  # in the rest, too few for a group
     torch.testing.assert_close(top(x, k), tuple(x.topk(k)), rtol=0, atol=0)

@@ -66,7 +66,7 @@ def test_batches_change_nothing(translator, records, settings):
 
 
 def test_paths_of_labels_go_with_their_window(translator, vocabulary):
-    """There are ever more of them: 30,000 in 16,000 trees of EWT."""
+    """Their number never stops growing: there are 30,000 in 16,000 trees of EWT."""
     encoding = Encoding(["parent_middle", "path"], Labels(["root", "det", "nsubj"]))
     words = {"words": ["dog", "sleeps"], "spans": [[0, 3], [4, 10]]}
     tree = {"heads": [1, -1], "deprels": ["nsubj", "root"], "upos": ["NOUN", "VERB"]}
@@ -80,7 +80,7 @@ def test_paths_of_labels_go_with_their_window(translator, vocabulary):
 
 @pytest.mark.parametrize(("rereads", "power"), [(False, 1), (True, 2)])
 def test_progress_is_that_of_the_work(translator, records, monkeypatch, rereads, power):
-    """Sources are weighed by their length, which a re-reading decoder feels twice."""
+    """Sources are weighed by their length, or its square if the decoder re-reads."""
     monkeypatch.setattr(translator.models[0], "rereads", rereads)
     seen = []
     changed(translator, batch_size=1).translate(records, lambda *one: seen.append(one))

@@ -60,7 +60,7 @@ def moves_of(ids, grammar):
 
 
 def target(ids, grammar, lenient=False):
-    """BOS and the ids, with the features by the transition system."""
+    """BOS and the ids, with the features that the transition system gives them."""
     draw = lenient_attachments if lenient else attachments
     found = draw(moves_of(ids, grammar), grammar.split)
     arcs = [2**30, *(at + 1 if at < 2**30 else at for at in found.at)]
@@ -75,7 +75,7 @@ def target(ids, grammar, lenient=False):
 
 
 def log_prob(net, source, tokens, lenient=False):
-    """Of tokens by teacher forcing."""
+    """The log-probability of the tokens by teacher forcing."""
     prefix = target(tokens[:-1], net.grammar, lenient)
     states, _ = net.decode(prefix, net.encode(side([source])))
     each = net.logits(states[0]).log_softmax(-1)
@@ -171,7 +171,7 @@ def test_short_limits_still_leave_whole_trees(longest):
 
 @torch.inference_mode()
 def test_fewer_trees_than_asked_for_are_all_found():
-    """One piece at most: as many translations as tokens that begin a word."""
+    """With one piece at most there are as many translations as tokens that begin a word."""
     net = model("parent")
     begins = sorted(i for i, move in enumerate(net.grammar.moves) if move == Move.BEGIN)
     for nbest in search([net], side(SOURCES), Rules(beam=9, nbest=9, longest=LengthLimit(0, 2))):
@@ -204,14 +204,14 @@ def test_decoders_over_one_grammar_make_an_ensemble():
         )
 
 
-# --- trees that end before they are one ----------------------------------------------------------
+# --- trees that end before they are whole --------------------------------------------------------
 
 TINY = [OTHER, OTHER, OTHER, Move.FINISH, Move.BEGIN, Move.CONTINUE, Move.LEFT, Move.RIGHT]
 TINY_MOVES = {False: [*TINY, Move.GLUE], True: [*TINY, Move.LABEL, Move.LABEL]}
 
 
 def tiny(name, split, seed=1):
-    """A model of few tokens, whose end is wanted rather often."""
+    """A model of few tokens, so that the end is often wanted."""
     net = model(name, split, seed)
     moves = TINY_MOVES[split]
     drawing = (Move.LABEL,) if split else ARCS
@@ -227,7 +227,7 @@ def next_token(net, source, ids):
 
 
 def next_tokens(net, source, prefixes):
-    """The same for prefixes of one length, (N, V)."""
+    """Log-probabilities of the next token, (N, V). prefixes: N of one length."""
     rows = [target(ids, net.grammar) for ids in prefixes]
     features = {n: torch.cat([row.features[n] for row in rows]) for n in FEATURES}
     both = Side(torch.cat([row.ids for row in rows]), features=features)

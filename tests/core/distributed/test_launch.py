@@ -52,21 +52,21 @@ SAVES = "trap 'echo saved >> $ERRORS; exit 75' TERM; echo; while :; do sleep 0.0
 @pytest.mark.parametrize(
     ("scripts", "outcome"),
     [
-        # It said why, which the other one had no reason to say.
+        # The first said why it failed; the other one had no reason to give.
         (("echo no space >> $ERRORS; exit 74", "kill -9 $$"), 74),
         (("echo no space >> $ERRORS; exit 74", "exit 74"), 74),
-        # What failed counts, not that the other one was asked to end and saved.
+        # The failure counts, not the process that was asked to end and saved.
         ((SAVES, "echo no card >> $ERRORS; exit 78"), 78),
         ((SAVES, "kill -9 $$"), "a training process was killed"),
         (("exit 74", "kill -9 $$"), "a training process was killed"),
-        # Both lost the other one.
+        # Each lost the other.
         (("exit 74", "exit 74"), "cannot reach each other"),
         # Python itself said why it does not start.
         (("exit 1", "exit 1"), 1),
     ],
 )
 def test_what_failed_first_decides_how_all_end(monkeypatch, tmp_path, scripts, outcome):
-    """The launcher says what nobody could say."""
+    """The launcher says why, where no process could say so."""
 
     def start(arguments, rank, n, files, lifeline):
         command, environment = ["sh", "-c", scripts[rank]], {"ERRORS": str(tmp_path / "errors")}
@@ -93,7 +93,7 @@ def test_what_failed_first_decides_how_all_end(monkeypatch, tmp_path, scripts, o
 
 
 def test_processes_that_a_signal_ends_while_they_import_are_stopped(monkeypatch):
-    """Their handlers of signals are there, but not yet those that save: they end with 143."""
+    """They have signal handlers, but not yet those that save: they end with 143."""
 
     def start(arguments, rank, *_):
         if rank == 1:
@@ -110,7 +110,7 @@ def test_processes_that_a_signal_ends_while_they_import_are_stopped(monkeypatch)
 
 
 def test_a_signal_that_comes_twice_does_not_interrupt_one_of_several():
-    """Once to all processes, and once more from what started them."""
+    """It may come once to all processes, and once more from the program that started them."""
     code = """
 import os, signal
 from synmt_cli import signals
@@ -131,7 +131,7 @@ with signals.requested() as request:
 
 
 def test_processes_run_the_package_of_their_launcher(tmp_path):
-    """Not an installed one; and what lies next to it hides no module of Python."""
+    """It is not an installed one, and files next to it hide no module of Python."""
     (tmp_path / "synmt_cli").mkdir()
     (tmp_path / "synmt_cli/__init__.py").touch()
     main = "import sys, json\ndef main(): print(sys.argv[1:], json.dumps(1))\n"

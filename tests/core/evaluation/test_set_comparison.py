@@ -51,7 +51,7 @@ def sets(*systems):
     ("systems", "wins", "p"), [(("vanilla", "bitran"), 26, 0.081), (("bitran", "gcn"), 27, 0.038)]
 )
 def test_the_papers_tables(systems, wins, p):
-    """26 of 40 is what the text says; neither is p < 0.01, which it says too."""
+    """The paper's text says 26 of 40 too; but its p < 0.01 holds for neither pair of systems."""
     (compared,) = compare(sets(*systems)).systems
     assert list(compared.counts.values()) == [wins, 40 - wins, 0]
     assert compared.p == pytest.approx(p, abs=0.0005)

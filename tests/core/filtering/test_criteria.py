@@ -35,7 +35,7 @@ def record(**fields):
 
 
 def clean_corpus_n(source, target, low, high, ratio, longest_word):
-    """clean-corpus-n.perl of Moses, on one pair, by its own words and order."""
+    """Whether clean-corpus-n.perl of Moses keeps a pair, with its own words and order of tests."""
     source, target = source.split(), target.split()
     for side in (source, target):
         if not side or len(side) > high or len(side) < low:
@@ -106,7 +106,7 @@ def test_pieces_are_a_unit_of_records():
 
 
 def crosses(heads):
-    """Whether two arcs cross, a root's arc coming from left of the line: the usual picture."""
+    """Whether two arcs cross in the usual picture; a root's arc comes from left of the line."""
     arcs = [(min(word, head), max(word, head)) for word, head in enumerate(heads)]
     return any(a < c < b < d or c < a < d < b for (a, b), (c, d) in combinations(arcs, 2))
 

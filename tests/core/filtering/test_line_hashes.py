@@ -12,7 +12,7 @@ from synmt_cli.core.filtering.line_hashes import MOST_BYTES, Digests, digest
 def test_a_set_of_digests_that_meet_is_a_set(items):
     ours, theirs = Digests(), set()
     for item in items:
-        # Two digests whose first words are 0 and 1 count as one: 2^-63 of all pairs.
+        # Digests that differ only in a first word of 0 or 1 count as one: 2^-63 have such a word.
         key = b"\1" + bytes(7) + item[8:] if item[:8] in (bytes(8), b"\1" + bytes(7)) else item
         assert ours.add(item) == (key not in theirs)
         theirs.add(key)

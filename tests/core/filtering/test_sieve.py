@@ -1,4 +1,4 @@
-"""Pairs from any kind of stream through the tests: order, sameness, errors."""
+"""Pairs from any kind of stream pass through the tests: order, sameness, errors."""
 
 import io
 from functools import partial

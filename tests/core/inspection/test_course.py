@@ -1,4 +1,4 @@
-"""What the validations of a run say."""
+"""The course of a run by its validations: curve, spread, trend and doubts."""
 
 import json
 import random
@@ -36,7 +36,7 @@ def test_the_spread_is_the_noise_of_one_validation_and_not_the_slope():
     values = [0.05 * i + noise.gauss(0, 0.4) for i in range(4000)]
     assert spread(values) == pytest.approx(0.4, rel=0.05)
     assert spread([float(i) for i in range(10)]) == pytest.approx(0)
-    assert statistics.stdev(values) > 10  # what a plain deviation would say
+    assert statistics.stdev(values) > 10  # a plain deviation includes the slope
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ class Trickle(io.BytesIO):
 @example(["# synmt_line = 1\r\n# sent_id = 1.1\r\n"] * 2, 1, 0)
 @example(["#synmt_line = 1\n", "#synmt_line = 1\n"], 2, 4)
 def test_work_has_the_lines_that_comments_give(blocks, size, n_blank):
-    """However many blank lines more there are between sentences."""
+    """They do, however many further blank lines there are between sentences."""
     data = "".join(block + ROW + "\n" * n_blank for block in blocks).encode()
 
     def source():

@@ -52,7 +52,7 @@ def one(vocabulary):
 
 
 def read_back(one):
-    """What the reader of records makes of it: it must be whole."""
+    """The record as it is read back, which raises unless it is whole."""
     return record.from_bytes(record.to_bytes(one))
 
 
@@ -77,7 +77,7 @@ def test_a_part_of_a_tagged_source_gets_its_other_tag():
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_trees_fit_the_pieces_between_the_tags(one, name):
-    """Positions are one further on; what is not a position is the same."""
+    """Features that are positions grow by 1; all others stay the same."""
     before, found = (
         FEATURES[name].compute(tree_of(one)),
         FEATURES[name].compute(tree_of(tagged(one))),

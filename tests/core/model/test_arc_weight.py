@@ -1,4 +1,4 @@
-"""What arcs weigh in the loss, and the logits that correct for it."""
+"""The weight of arcs in the loss, and the logits that correct for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from synmt_cli.core.trees.arc_standard import Move
 
 MOVES = np.array([OTHER, Move.FINISH, Move.BEGIN, Move.CONTINUE, Move.LEFT, Move.RIGHT])
 GRAMMAR = Grammar(MOVES, np.array([0, 0, 0, 0, 1, 1]), ("a",), split=False)
-COUNTS = torch.tensor([5, 10, 30, 15, 25, 15])  # of each token where one is to be guessed
+COUNTS = torch.tensor([5, 10, 30, 15, 25, 15])  # how often each token is the target
 
 
 def model(weight, grammar=GRAMMAR):
@@ -67,7 +67,7 @@ def test_search_dev_and_the_log_of_training_read_the_same_logits(precision, tole
             found = net.logits(states)
             again, _ = judged(states, net.output.weight, targets, bias=net.output_bias)
             trained = cross_entropy(states, net.output.weight, targets, 0.1, arcs=arcs)
-        torch.testing.assert_close(found, expected)  # or a score of 10 is a multiple of 1/16
+        torch.testing.assert_close(found, expected)  # in bf16 a score of 10 is rounded to 1/16
         torch.testing.assert_close(again, nats)
         logits = (states.to(dtype) @ net.output.weight.to(dtype).T).float() + net.output_bias
         of_training = -logits.log_softmax(-1)[range(7), targets]

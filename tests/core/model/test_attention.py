@@ -203,7 +203,7 @@ def test_the_output_of_some_tokens_needs_no_others(modified):
     torch.manual_seed(6)
     layer, x, mask = attention(), inputs(), torch.rand(B, 1, T, T) < 0.7
     active = [Active(Some([0]), torch.rand(B, H, T, T) < 0.7)] if modified else []
-    taken = torch.tensor([[0, 5], [3, 3], [4, 1]])  # of each row
+    taken = torch.tensor([[0, 5], [3, 3], [4, 1]])  # the tokens kept of each sentence
 
     def keep(x):
         return x.gather(1, taken[..., None].expand(-1, -1, x.size(-1)))

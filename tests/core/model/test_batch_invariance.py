@@ -79,7 +79,7 @@ def test_the_width_of_padding_never_matters(model, width):
 @each_model
 @pytest.mark.parametrize("fill", [1, 7, 10])
 def test_what_stands_in_padding_never_matters(model, fill):
-    """Its ids and its features: 1, 7 and 10 would also be parents within the sentence."""
+    """This holds for ids and features: 1, 7 and 10 would also be parents within the sentence."""
     batch, targets = [SENTENCE, *OTHERS], side(TARGETS)
     clean, dirty = source(batch), source(batch, fill=fill)
     real = ~clean.pad

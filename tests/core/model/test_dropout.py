@@ -26,7 +26,7 @@ def test_half_precision_does_not_round_the_scale():
 
 
 def test_neighbours_are_drawn_apart():
-    """Four elements come of one number: none says anything of the next."""
+    """Four elements come from one number, but none may say anything about the next."""
     kept = (dropout(torch.ones(400_000), 0.5, True) > 0).double()
     for distance in range(1, 9):
         together = (kept[distance:] * kept[:-distance]).mean().item()

@@ -1,4 +1,4 @@
-"""Linear layers for translating: the same numbers, or as near as 8 bits are."""
+"""Linear layers for translating: the same numbers, or as near as 8 bits allow."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def test_eight_bits_are_the_formula(bias):
 
 def test_the_error_of_eight_bits_is_that_of_rounding():
     found, expected, x, linear = products(Int8Linear, 70)
-    # Each factor is off by at most half a step: |dx| <= max|x| / 254, so for W.
+    # Each factor is off by at most half a step: |dx| <= max|x| / 254, and the same for W.
     largest_x = x.abs().amax(-1, keepdim=True)
     bound = largest_x / 254 * linear.weight.abs().sum(-1)
     bound = bound + x.abs().sum(-1, keepdim=True) * linear.weight.abs().amax(-1) / 254

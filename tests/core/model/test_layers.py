@@ -158,7 +158,7 @@ def test_gradient_reaches_every_parameter(norm):
     logits(model, source, target).square().sum().backward()
     for name, parameter in model.named_parameters():
         reached = [part.abs().sum() > 1e-9 for part in parameter.grad.split(12)]
-        if name.endswith("kv.bias"):  # ([q,] k, v): a key's bias moves no softmax
+        if name.endswith("kv.bias"):  # ([q,] k, v): no softmax depends on a key's bias
             assert not reached.pop(-2), name
         assert all(reached), name
 
@@ -219,7 +219,7 @@ def test_a_sentence_of_padding_alone_stays_finite():
 
 
 class Everywhere(Modifier):
-    """Changes nothing, on every hook, and writes down what it is shown."""
+    """Has every hook, changes nothing, and writes down what it is shown."""
 
     def __init__(self, *layers, loss=None):
         super().__init__(layers)

@@ -1,4 +1,4 @@
-"""Attention with vectors for relations: in few launches as in steps, its sums, its precision."""
+"""Attention with vectors for relations: few launches give what steps give; sums; precision."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ def table():
 
 
 def relating(rows, key, value):
-    """Of the only layer."""
+    """Tables of key and value vectors for the only layer; None for no table."""
     both = (x if x is None else Table(rows, x[None]) for x in (key, value))
     return Related(*both, 0)
 
 
 def vectors(related):
-    """Those of keys and of values, of each."""
+    """The vectors of keys and those of values, for each of `related`."""
     return [t.vectors for one in related for t in one[:2] if t is not None]
 
 
 def attention(q, k, v, *given):
-    """q, k, v: (B, H, T, D)."""
+    """The result of `relations.attention`, split into heads; q, k, v: (B, H, T, D)."""
     return split_heads(relations.attention([join_heads(x) for x in (q, k, v)], H, *given), H)
 
 
 def problem(n_queries=T, form=Rows):
-    """Queries, keys, values, numbers that are added, and two modifiers."""
+    """Queries, keys, values, numbers to add to scores, and the vectors of two relations."""
     torch.manual_seed(3)
     q, k, v = (torch.randn(B, H, n, D, dtype=torch.double) for n in (n_queries, T, T))
     added = torch.randn(B, 1, n_queries, T, dtype=torch.double)
@@ -109,7 +109,7 @@ def test_each_pair_has_the_vectors_of_its_relation():
 
 
 def test_dropout_hides_weights_from_values_and_their_vectors():
-    """Values of 1 show the weights that are left; the gradient goes the way the numbers came."""
+    """Values of 1 show the weights that are left; the gradient passes only where they do."""
     (q, k, _, _), (one, _) = problem()
     ones = torch.ones(B, H, T, D, dtype=torch.double)
     related = [Related(one.key, Table(one.key.rows, torch.ones(1, N, D, dtype=torch.double)), 0)]
@@ -150,7 +150,7 @@ def of_type(one, dtype):
 @pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("form", FORMS)
 def test_half_precision_rounds_neither_scores_nor_sums(half, form):
-    """Of inputs of half precision the results, and the gradients of tables, are exact."""
+    """For inputs in half precision, the results and the gradients of tables are exact."""
     inputs, related = problem(form=form)
     q, k, v = (x.detach().to(half).requires_grad_() for x in inputs[:3])
     single = [of_type(one, torch.float32) for one in related]
@@ -169,7 +169,7 @@ def test_half_precision_rounds_neither_scores_nor_sums(half, form):
         torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("n_queries", [1, 3, 7])  # times 4 numbers: below and above relations.LEAST
+@pytest.mark.parametrize("n_queries", [1, 3, 7])  # D = 4 numbers each, so below and above LEAST
 @pytest.mark.parametrize(("keys", "values"), [(True, True), (True, False), (False, True)])
 @torch.inference_mode()
 def test_hidden_padding_does_not_change_a_bit(n_queries, keys, values):

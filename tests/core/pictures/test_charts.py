@@ -1,4 +1,4 @@
-"""Charts of runs, scores and attention: which values they show, and as what they are written."""
+"""Charts of runs, scores and attention: the values they show, and the forms they are written in."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def dev(step, value, perplexity, metric="bleu"):
 
 def test_curves_of_seeds_share_a_group(run_folder):
     train = {"event": "train", "step": 5, "nll": 6.5}
-    half = '{"event": "dev", "st'  # of a training that is writing
+    half = '{"event": "dev", "st'  # a training is still writing this line
     folders = [run_folder(f"base.{i}", [train, dev(10, i, 90.0), half]) for i in (1, 2)]
     read = [curves.read(folder) for folder in folders]
     bleu, perplexity, training = curves.charts(read, curves.WHAT)
@@ -119,7 +119,7 @@ def test_scores_are_drawn_with_intervals_and_seeds():
 
 
 def test_differences_of_the_whole_set_have_the_stars_of_the_table():
-    """Of p = 0.01 and its correction: a picture must not claim more than the table."""
+    """p = 0.01 has one star, and none once corrected: a picture claims no more than the table."""
     tested = report()
     (system, difference) = score_charts.charts(tested, by="systems")
     assert (difference.series[0].name, difference.series[0].y) == ("new", [2.0])
@@ -330,9 +330,9 @@ def test_pieces_that_a_vocabulary_normalises_or_spells_are_those_of_their_words(
 @pytest.mark.parametrize(
     ("pieces", "words"),
     [
-        (["▁c", "annot", "▁see"], [0, 1, 2]),  # can|not: three of five letters are of the second
+        (["▁c", "annot", "▁see"], [0, 1, 2]),  # can|not: three of five letters are in `not`
         (["▁cann", "ot", "▁see"], [0, 1, 2]),
-        (["▁cannot", "▁see"], [0, 2]),  # the first of equals
+        (["▁cannot", "▁see"], [0, 2]),  # three letters of each word: the first one wins
         (["▁ca", "nnots", "ee"], [0, 1, 2]),  # with letters of three words
     ],
 )
@@ -343,7 +343,7 @@ def test_a_piece_of_several_words_is_that_of_most_of_its_letters(pieces, words):
     verb = words.index(2)
     assert found == {(i, verb) for i, word in enumerate(words) if word != 2}
     spans, at = [], 0
-    for piece in pieces:  # as in records
+    for piece in pieces:  # spans as in records
         spans.append((at, at := at + len(piece.replace("▁", ""))))
     assert piece_words(spans, [(0, 3), (3, 6), (6, 9)], [0, 1, 2]) == words
 
@@ -382,7 +382,7 @@ def test_heat_maps_shade_the_square_root_up_to_the_strongest_of_all(monkeypatch)
     figures.picture([diffuse], "svg")
     figures.picture([replace(diffuse, in_percent=True, what="words")], "svg")
     (both, label), (alone, _), (percents, words) = bars
-    assert both.norm(0.04) == pytest.approx(0.25)  # a fortieth would be nearly white
+    assert both.norm(0.04) == pytest.approx(0.25)  # a sixteenth would be nearly white
     assert (both.norm(0.64), both.norm(0)) == (1, 0)
     assert (alone.norm(0.04), alone.norm(0.01)) == (1, pytest.approx(0.5))
     assert percents.norm(0.04) == pytest.approx(0.04)
@@ -448,7 +448,7 @@ def test_a_legend_is_inside_the_figure(names, n_rows):
     texts = re.findall(r' x="(-?[\d.]+)" y="([\d.]+)" [^>]*>([^<]+)</text>', legend)
     assert [text for _, _, text in texts] == names
     assert len({y for _, y, _ in texts}) == n_rows
-    narrow = 0.4 * size.font  # letters are at least so wide
+    narrow = 0.4 * size.font  # letters are at least this wide
     lines = re.findall(r'd="M (-?[\d.]+) ', legend)
     assert all(float(x) >= 0 for x in lines)
     assert all(float(x) + narrow * len(text) <= width for x, _, text in texts)

@@ -1,4 +1,4 @@
-"""Which segments a page shows, and which words it marks."""
+"""The segments that a page shows, and the words that it marks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_of_many_segments_most_are_those_that_differ_most():
     picked = chosen(differing, 300)
     assert len(set(picked)) == 300
     assert picked == chosen(differing, 300)
-    for n in (30, 150, 300):  # any first part is made so
+    for n in (30, 150, 300):  # any first part has the same mixture
         of_most = [i for i in picked[:n] if differing[i] >= 98]
         assert 2 * n // 3 <= len(of_most) < 0.72 * n
         assert min(differing[i] for i in picked[:n]) < 30
@@ -80,7 +80,7 @@ def test_of_many_segments_most_are_those_that_differ_most():
 
 
 def test_a_page_without_room_still_has_some_that_were_drawn(monkeypatch):
-    """Here the outputs are equal but in the first 60 lines: those that were drawn are equal."""
+    """The outputs differ only in the first 60 lines, so drawn segments have equal outputs."""
     lines = [f"w{i}" for i in range(600)]
     other = [f"v{i}" if i < 60 else line for i, line in enumerate(lines)]
     monkeypatch.setattr(page, "LIMIT", len(page.page(page.Content("t")).encode()) + 10_000)
@@ -116,7 +116,7 @@ def test_a_page_of_long_texts_has_room_for_trees():
 
 
 def test_a_page_of_many_long_runs_is_below_its_limit_and_keeps_the_best():
-    """21 runs with 12,000 validations each; the best of the first stands alone."""
+    """21 runs have 12,000 validations each; the best value of the first run stands out alone."""
     facts = []
     for name in map(str, range(21)):
         values = [(float(i), math.sin(i * 0.7 + len(facts)) * 9 + i / 600) for i in range(12_000)]

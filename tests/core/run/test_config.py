@@ -1,4 +1,4 @@
-"""Layers of settings: who wins, and how a wrong one is refused."""
+"""Layers of settings: which one wins, and how a wrong one is refused."""
 
 import os
 
@@ -156,14 +156,14 @@ def test_resuming_names_the_option_that_differs(tmp_path):
 
 
 def test_a_key_of_another_run_stays_in_its_line(tmp_path):
-    """From a config.toml that somebody made: a section with a line feed for a name."""
+    """Somebody may make a config.toml in which the name of a section is a line feed."""
     with pytest.raises(ConfigError) as caught:
         refuse_another({"\n": {"a": "x" * 5000}}, {}, tmp_path)
     assert "trained with \\n.a = 'xxx" in str(caught.value)
     assert len(str(caught.value)) < 1000
 
 
-FIRST = {  # of the version that wrote the first config.toml
+FIRST = {  # the settings of the first version that wrote config.toml
     *("max_steps", "batch_tokens", "accumulate", "lr", "initial_lr", "warmup", "betas", "eps"),
     *("weight_decay", "clip_norm", "label_smoothing", "max_length", "validate_every"),
     *("save_every", "patience", "metric", "keep", "precision", "seed"),

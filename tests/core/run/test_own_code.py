@@ -1,4 +1,4 @@
-"""What counts as the same code of a variant of one's own."""
+"""The code of a variant of one's own: changes that count, and changes that do not."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_change_of_what_a_function_uses_is_one(old, new):
 
 
 def test_the_default_of_a_builder_counts_where_another_calls_it():
-    """A run writes down the options of the variant's own builder alone."""
+    """A run records only the options of the variant's own builder, not of one that it calls."""
     calling = MODULE + b"\n\ndef other(spec):\n    return build(spec)\n"
     changed = calling.replace(b"Bounds(0)] = 4", b"Bounds(0)] = 5")
     assert changed != calling

@@ -20,7 +20,7 @@ def sentences(text):
 
 
 def block(forms, comments=(), miscs=None, ranges=None):
-    """A block whose words all hang on the first; ranges: word -> (last, form, misc)."""
+    """A block whose words all depend on the first; ranges: word -> (last, form, misc)."""
     rows = []
     for i, form in enumerate(forms, 1):
         if ranges and i in ranges:
@@ -200,11 +200,11 @@ def test_a_trimmed_text_is_filled_up_by_token_range():
         block("b", ["text = b", "synmt_line = 1"], ["TokenRange=3:4"]),
         block("c", ["synmt_line = 1"], ["TokenRange=999999999:999999999"]),
     )
-    assert record(*parts).src == "a  b c"  # that of c can be no place in this line
+    assert record(*parts).src == "a  b c"  # c's cannot be a place in this line
 
 
 def test_token_range_may_count_from_the_beginning_of_the_document():
-    """As UDPipe's does; only that of `synmt parse` counts from the line."""
+    """UDPipe's does; only that of `synmt parse` counts from the beginning of the line."""
     parts = (
         block("a.", ["text =  a.", "synmt_line = 7"], ["TokenRange=41:42", "TokenRange=42:43"]),
         block("b", ["text = b", "synmt_line = 7"], ["TokenRange=45:46"]),

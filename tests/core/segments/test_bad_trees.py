@@ -34,7 +34,7 @@ def block(heads, comments="", misc="_"):
 
 
 def is_tree(heads):
-    """By walking from every word."""
+    """Whether heads are a tree with one root, by walking up from every word."""
     if heads.count(0) != 1 or max(heads) > len(heads):
         return False
     for word in range(1, len(heads) + 1):

@@ -32,13 +32,13 @@ one_word = ["1", "a", "_", "_", "_", "_", "0", "root", "_", "_"]
 
 
 def read(data):
-    """The sentences of CoNLL-U as any reader takes it."""
+    """The sentences that any reader finds in CoNLL-U."""
     source = Source("x", io.BufferedReader(io.BytesIO(data)))
     return list(conllu.read(source))
 
 
 def only(data):
-    """The one sentence of one word; its comments are as many lines as there are keys."""
+    """The only sentence, which must have one row; tests count its comments."""
     (sentence,) = read(data)
     assert len(sentence.rows) == 1
     return sentence

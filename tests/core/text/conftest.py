@@ -11,7 +11,7 @@ from synmt_cli.io.reading import Source
 def trained(tiny_treebank, tmp_path_factory):
     """A function that trains a tiny model and returns its path.
 
-    tagger, parser: further options of these. words: what stands in place of others in the treebank.
+    tagger, parser: further options of these. words: word of the treebank -> what replaces it.
     """
 
     def trained(tagger, parser, words=None):

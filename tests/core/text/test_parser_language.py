@@ -106,7 +106,7 @@ def test_few_words_say_nothing(tiny_udpipe):
 
 def test_decomposed_letters_are_named_as_the_reason(trained):
     composed = ["muž", "žena", "dítě", "zvíře", "kočka", "příroda"]
-    nouns = ("dog", "cat", "bird", "woman", "man", "child")  # "woman" before "man", its end
+    nouns = ("dog", "cat", "bird", "woman", "man", "child")  # "woman" before "man", which ends it
     path = trained("", "", dict(zip(nouns, composed, strict=True)))
     assert problem(path, composed * 100) is None
     decomposed = [unicodedata.normalize("NFD", word) for word in composed] * 100
@@ -126,7 +126,7 @@ def test_lines_are_split_by_the_model(parser):
 
 
 def watch(parser, parses):
-    """How many parses came through, and after how many of them each warning."""
+    """The number of parses that came through, and each warning with the number before it."""
     warnings, through = [], []
 
     def warn(text):
@@ -171,7 +171,7 @@ def test_trees_of_others_and_failed_lines_do_not_count(parser):
 
 @pytest.fixture(scope="module")
 def parsers(data):
-    """Those of real treebanks, by their language."""
+    """Language -> a parser that was trained on a real treebank."""
     return {
         language: udpipe.Parser(str(data / "udpipe" / f"{model}.udpipe"))
         for language, model in MODELS.items()

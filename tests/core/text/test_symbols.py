@@ -85,7 +85,7 @@ def test_texts_do_not_show_symbols(vocabulary):
 
 @pytest.mark.parametrize("text", ["the dog sees the cat", "ÄÖ the cat"])
 def test_symbols_leave_the_other_pieces_as_they_are(text):
-    """Where the text to learn from does not have their names."""
+    """This holds where the training text does not contain their names."""
     plain = Vocabulary(train(TEXT[:1] * 9, VocabularySettings(24)))
     more = Vocabulary(train(TEXT[:1] * 9, VocabularySettings(26, symbols=SYMBOLS[:2])))
     assert more.pieces(text) == plain.pieces(text)

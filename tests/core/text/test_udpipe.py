@@ -28,7 +28,7 @@ def parser(tiny_udpipe):
 
 
 def read(parsed):
-    """The record as our own reader of CoNLL-U takes it, which checks ids, heads and tree."""
+    """The sentences that our own reader of CoNLL-U finds; it checks ids, heads and trees."""
     file = io.BufferedReader(io.BytesIO(conllu.encoded(parsed.conllu)))
     return list(conllu.read(Source("x", file)))
 
@@ -183,7 +183,7 @@ def test_a_damaged_model_is_refused_with_its_name(tiny_udpipe, tmp_path, damage)
     draw, path = random.Random(1), tmp_path / "damaged.udpipe"
     for _ in range(20):
         data = bytearray(tiny_udpipe.read_bytes())
-        if damage == "flip":  # in what lzma packs, which knows its own damage
+        if damage == "flip":  # in the data of lzma, which notices damage
             data[draw.randrange(len(data) // 2, len(data) - 99)] ^= 1 << draw.randrange(8)
         else:
             del data[draw.randrange(len(data)) :]
@@ -193,7 +193,7 @@ def test_a_damaged_model_is_refused_with_its_name(tiny_udpipe, tmp_path, damage)
 
 
 def packed(name, *blocks, rest=b""):
-    """A file with the marks of a UDPipe model. blocks: (unpacked, packed bytes, length said)."""
+    """A file marked as a UDPipe model. blocks: (unpacked size, packed bytes, stated length)."""
     data = bytes([len(name)]) + name + b"\x03\x7f\x7f\x01"
     for unpacked, content, n in blocks:
         total = (unpacked * 19991 + n * 199999991 + 1234567890) % 2**32
@@ -240,7 +240,7 @@ def test_random_damage_never_ends_the_process(tiny_udpipe, tmp_path):
 
 @pytest.mark.parametrize("fatal", [signal.SIGSEGV, signal.SIGABRT, signal.SIGXCPU])
 def test_a_model_that_ends_the_process_is_found_in_another(tiny_udpipe, monkeypatch, fatal):
-    """Stands for a model that was packed to do so; the real one is not asked twice."""
+    """A stand-in plays a model that was packed to do so; this process must not load it."""
     assert udpipe.load(str(tiny_udpipe), tried=True) is not None
     model = SimpleNamespace(load=lambda _: os.kill(os.getpid(), fatal))
     monkeypatch.setattr("ufal.udpipe.Model", model)
@@ -259,7 +259,7 @@ def test_a_model_without_the_memory_for_it_is_refused(tiny_udpipe, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
 def test_only_a_regular_file_is_a_model(tmp_path, kind):
-    """At once: a pipe has no writer, and /dev/zero no end."""
+    """Others are refused at once: the pipe has no writer, and /dev/zero no end."""
     os.mkfifo(tmp_path / "pipe")
     path = {"device": "/dev/zero", "pipe": str(tmp_path / "pipe"), "folder": str(tmp_path)}[kind]
     with pytest.raises(Unavailable, match="cannot read the model"):

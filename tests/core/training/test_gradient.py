@@ -22,7 +22,7 @@ SOURCES = [[4, 7, 9, 3], [5, 10, 8, 9, 6, 3], [4, 3]]
 TARGETS = [[5, 6], [9, 4, 8, 7, 10], [6]]
 
 
-# What a decoder of trees may ask, BOS first: 2 depends on 1 by the transition at 3, and so on.
+# Features for a decoder of trees, BOS first: 1 depends on 2 by the transition at 3, and so on.
 FEATURES = {
     "arc": [[2**30] * 3, [2**30, 3, 2**30, 3, 5, 5], [2**30] * 2],
     "head_begin": [[0] * 3, [0, 2, 0, 2, 2, 2], [0] * 2],
@@ -54,7 +54,7 @@ def gradients(whole, sums):
 
 
 def by_definition(whole, smoothing):
-    """Every prefix alone: the sum of -log P of its next token, with smoothing."""
+    """The sum over all prefixes, each read alone, of -log P of the next token, with smoothing."""
     total = 0.0
     whole.zero_grad()
     targets = batch().target

@@ -1,4 +1,4 @@
-"""What happens in which order."""
+"""The loop of training: the order of validations, saves and ends, and what they leave."""
 
 import copy
 import itertools
@@ -98,7 +98,7 @@ def test_the_extra_validation_at_the_end_costs_no_patience(trainer):
 
 @pytest.mark.parametrize("stops", [(100,), (4, 100), (6, 8, 100)])
 def test_a_validation_that_is_the_least_perplexed_costs_no_patience(trainer, stops):
-    """BLEU next to 0 is chance while a model learns; resuming changes nothing."""
+    """While a model learns, BLEU near 0 is chance; resuming changes nothing."""
     found = iter([(5.0, 0.5), (4.0, 0.3), (3.0, 0.4), (3.5, 0.2), (3.2, 0.1)])
     for max_steps in stops:
         one = trainer(max_steps=max_steps, patience=2)
@@ -152,7 +152,7 @@ def test_a_run_that_was_stopped_keeps_the_checkpoints_of_one_that_was_not(traine
 
 
 def test_a_run_that_is_to_keep_fewer_checkpoints_keeps_no_more(trainer):
-    """Also one that has ended, since the mean is that of the checkpoints that there are."""
+    """This holds for an ended run too, since the mean is over the checkpoints that there are."""
     every = {"max_steps": 9, "save_every": 3, "validate_every": 3}
     one = trainer(**every, keep=3)
     list(one.events(signals.Request(), None))
@@ -200,9 +200,9 @@ def test_accumulated_batches_have_the_gradient_of_one_large_batch(trainer):
 
 
 def smoothed(log_p, target, is_arc, settings):
-    """Szegedy et al. (2016): all but eps on the target, eps on the whole vocabulary; of arcs less.
+    """The loss of Szegedy et al. (2016): 1 - eps on the target, eps on the whole vocabulary.
 
-    Returns the loss, and the nats of the targets.
+    Arcs have an eps and a weight of their own. Returns the loss, and the nats of the targets.
     """
     eps = torch.where(is_arc[target], settings.transition_smoothing, settings.label_smoothing)
     weight = torch.where(is_arc[target], settings.transition_weight, 1.0)
@@ -211,7 +211,7 @@ def smoothed(log_p, target, is_arc, settings):
 
 
 def test_the_settings_make_the_updates_and_reports_of_a_plain_loop(trainer, monkeypatch):
-    """Adam by its formulas (Kingma and Ba 2015), on gradients that are cut to their norm."""
+    """Adam by its formulas (Kingma and Ba 2015), on gradients that are clipped by their norm."""
     is_arc = torch.arange(N) % 4 == 0
     one = trainer(
         grammar=SimpleNamespace(is_arc=is_arc.numpy()),
@@ -425,7 +425,7 @@ def test_without_dev_nothing_is_saved_where_a_validation_would_be(trainer):
 
 
 def test_a_model_that_is_lost_with_its_checkpoint_costs_no_patience(trainer):
-    """Its place takes the newest one, which was validated before and is not told of again."""
+    """The newest one takes its place; it was validated before, and is not reported again."""
     values = {2: 0.9, 4: 0.5, 6: 0.4, 8: 0.3}
     for stop, lost in ((6, False), (100, True)):
         one = trainer(max_steps=stop, patience=3, keep=1)
@@ -439,7 +439,7 @@ def test_a_model_that_is_lost_with_its_checkpoint_costs_no_patience(trainer):
 
 
 def test_one_process_draws_anew_where_it_goes_on_with_a_run_of_several(trainer, monkeypatch):
-    """Not the numbers that the run began with."""
+    """It must not draw the numbers that the run began with."""
     list(trainer(max_steps=3).events(signals.Request(), None))
     one = trainer(max_steps=4)
     first = one.state.random  # after the weights were drawn

@@ -146,7 +146,7 @@ def test_bf16_autocast_is_close_and_keeps_gradients_in_the_inputs_type(smoothing
 
 
 def test_states_in_bf16_reach_single_precision_weights():
-    """As under autocast where the last layer's output is already half as wide."""
+    """This happens under autocast, where the last layer's output is already in half precision."""
     states, output, target = problem()
     half = states.detach().bfloat16().requires_grad_()
     with torch.autocast("cpu", dtype=torch.bfloat16):

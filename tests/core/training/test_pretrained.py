@@ -1,4 +1,4 @@
-"""What a model that begins with another one's weights takes from it, for every variant."""
+"""Models of every variant that begin with another model's weights: what they take from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXT = ["Tom and Mary go to school .", "A dog sleeps .", "The cats see the dogs 
 
 @pytest.fixture(scope="module")
 def vocabularies():
-    """One with transitions, which some variants write."""
+    """One vocabulary for both sides, with transitions, which some variants write."""
     symbols = ["LEFT-ARC:det", "RIGHT-ARC:obj", "RIGHT-ARC:punct", "LEFT-ARC:nsubj"]
     one = Vocabulary(train(TEXT, VocabularySettings(size=70, symbols=tuple(symbols))))
     return Vocabularies(one, one)
@@ -55,7 +55,7 @@ def saved(tmp_path, vocabularies):
 
 
 def begun(pretrained, variant, vocabularies, labels=NEW):
-    """A new model of a variant, before and after it has the weights."""
+    """The parameters of a new model of a variant, before and after it takes the weights."""
     torch.manual_seed(2)
     model = build(config(variant), vocabularies, len(labels))
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
@@ -81,7 +81,7 @@ def test_every_variant_keeps_every_weight_and_its_labels(saved, vocabularies, va
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_may_begin_with_a_plain_model(saved, vocabularies, variant):
-    """What it adds is as it was drawn."""
+    """The parameters that it adds stay as they were drawn."""
     pretrained, old = saved("vanilla")
     before, new = begun(pretrained, variant, vocabularies)
     for name, values in new.items():

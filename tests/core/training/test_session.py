@@ -58,7 +58,7 @@ SMALL = ("d_model=16", "d_ff=16", "encoder_layers=1", "decoder_layers=1", "n_hea
 
 @pytest.fixture(scope="module")
 def opened(example_folder):
-    """A session and the choice that it was opened for: the preset is for the data to say."""
+    """A session and the choice that it was opened for, which leaves the preset to the data."""
     choice = Choice(None, "auto", from_settings(["training.batch_tokens=300", *SMALL]))
     inputs = Inputs([str(example_folder / "train.jsonl")], "")
     return open_session(choice.provisional(), inputs, "cpu", signals.Request()), choice
@@ -90,7 +90,7 @@ def test_the_preset_goes_by_pieces_whatever_transitions_there_are(opened):
 
 
 def test_a_copy_of_a_vocabulary_is_the_same_vocabulary(example_folder, tmp_path):
-    """So embeddings may be shared, as they are unless something else is asked for."""
+    """So embeddings may be shared, which is the default."""
     copy = shutil.copy(example_folder / "spm.model", tmp_path)
     inputs = Inputs([str(example_folder / "train.jsonl")], "", str(example_folder / "spm.model"))
     inputs = replace(inputs, spm_target=str(copy))
@@ -104,7 +104,7 @@ def test_a_run_keeps_the_preset_and_the_precision_that_it_began_with(opened, tmp
     run.folder.mkdir()
     session, _ = session.settled(choice, run)
     assert session.config.preset == "tiny"
-    assert session.config.model.d_model == 16  # settings stand over the preset
+    assert session.config.model.d_model == 16  # settings win over the preset
     stored = {**session.config.to_toml()["training"], "precision": "bf16"}
     run.write_config({"preset": "small", "training": stored})
     assert session.settled(choice, run)[0].config.preset == "tiny"  # nothing was trained yet
@@ -236,7 +236,7 @@ def test_of_validations_with_one_value_the_least_perplexed_is_the_best(opened):
 
 
 def test_the_time_of_a_long_update_is_that_of_its_batches(opened):
-    """With no time at all one batch of five is made, and its time counts five times."""
+    """With no time at all, one of five batches is run, and its time counts five times."""
     session, choice = opened
     config = session.settled(choice)[0].config
     five = replace(config, training=replace(config.training, accumulate=5))

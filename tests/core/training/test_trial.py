@@ -54,7 +54,7 @@ def test_variants_of_synmt_would_pass(own, monkeypatch, variant, norm):
     assert tried(variant, f"model.norm={norm}") == []
 
 
-# What a hook may give.
+# Results of hooks, good and bad.
 
 ADDED, SCORES = "added(self, state, site)", "scores(self, state, site, scores)"
 VISIBLE = "visible(self, state, n)"
@@ -126,7 +126,7 @@ def test_an_error_of_the_code_itself_goes_on_as_it_is(own):
         tried()
 
 
-# What is doubtful.
+# Doubts.
 
 LEARNS_NOT = r"strength has no gradient on the lines of the trial$"
 
@@ -160,7 +160,7 @@ def test_a_parameter_whose_factor_begins_at_zero_learns(own):
     assert tried() == []
 
 
-# What makes a model another one in translation than in training.
+# Models that compute something else in translation than in training.
 
 OTHERS = r"what the encoder makes of a sentence depends on others in its batch, or on padding$"
 RANDOM = "the same input gives another result the second time: something is random, such as F.dr"

@@ -1,4 +1,4 @@
-"""What passes through the model at a time, and in which process."""
+"""Updates: the batches that pass through the model, and how processes share them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from synmt_cli.core.training.updates import Updates, shared_out
 
 
 class Process:
-    """A process of several, as far as it shares out work."""
+    """One of several processes, with only what shares out work."""
 
     def __init__(self, kind, rank, size):
         self.ranks, self.kind = Ranks(rank, size), kind
@@ -30,7 +30,7 @@ class Process:
 
 
 def updates(size, kind=Share, **settings):
-    """The first update of each process."""
+    """A corpus, and the first update of each process."""
     corpus = launches.corpus(40)
     given = Training(**{"batch_tokens": 200, "accumulate": 3, **settings})
     return corpus, [
@@ -72,7 +72,7 @@ def test_updates_over_lengths_are_those_of_an_epoch_and_the_first_few_have_its_m
 
 
 def tokens(update):
-    """All target tokens of an update, as something that can be counted."""
+    """All target tokens of an update, as a key for a Counter."""
     return tuple(str(batch.target_out.tolist()) for batch, _ in update.batches)
 
 

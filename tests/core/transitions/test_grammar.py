@@ -1,4 +1,4 @@
-"""A vocabulary as moves, and what a decoder may know of a tree."""
+"""The moves of a vocabulary, and the features of a tree that a decoder may know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that pieces spell and CoNLL-U cannot hold: those of single bytes may be anything."""
+"""Words that pieces spell and CoNLL-U cannot hold: pieces of single bytes may spell anything."""
 
 import pytest
 
@@ -16,7 +16,7 @@ class Bytes:
     ("tokens", "form"),
     [
         (["▁a", "<0x09>", "b"], "a b"),
-        (["▁a", "\t", "b"], "a b"),  # a piece, where training text had it
+        (["▁a", "\t", "b"], "a b"),  # a TAB is a piece if training text had it
         (["▁", "<0x09>"], "_"),
         (["▁▁"], "_"),
         (["▁a"], "a"),

@@ -42,7 +42,7 @@ def test_the_oracle_succeeds_for_just_the_projective_trees(n):
 
 @pytest.mark.parametrize("n", range(1, 6))
 def test_every_tree_that_moves_can_build_is_projective(n):
-    """And distinct trees come of more sequences than trees: the oracle's is one of them."""
+    """A tree may come from several sequences of moves, of which the oracle's is one."""
     built = set()
 
     def extend(state, moves):
@@ -137,7 +137,7 @@ def test_lifting_takes_the_shortest_arc_first_until_the_tree_is_projective():
 
 
 def pieces(rng, heads, split=False, glue=False):
-    """The oracle's moves with words of one to three pieces, directions apart, words glued."""
+    """The oracle's moves for words of 1 to 3 pieces; split: labels apart; glue: words glued."""
     found = []
     for move, word in oracle(heads):
         if move == B:
@@ -162,7 +162,7 @@ def test_what_the_oracle_does_is_legal(n, split, glue, rng):
 
 @given(st.integers(1, 30), st.booleans(), st.randoms(use_true_random=False))
 def test_whatever_is_drawn_of_the_legal_moves_is_a_tree(n_pieces, split, rng):
-    """With room for as many pieces: only arcs and the end come after the last of them."""
+    """There is room for n_pieces: only arcs and the end may come after the last of them."""
     state, moves = Configuration(split=split), []
     while True:
         left = n_pieces - sum(move in PIECES for move in moves)
@@ -187,7 +187,7 @@ def test_the_rules_of_what_may_follow():
     assert after() == [B, S]
     assert after(B, B) == [B, C, L, R, G, S]
     assert after(B, B, L) == [B, G, Move.FINISH, S]  # no piece goes on after an arc
-    assert after(B, G) == after(S) == [C]  # what is glued, or follows the space, must come
+    assert after(B, G) == after(S) == [C]  # a word that is glued, or follows a space, must come
     assert after(B, B, R, split=True) == [LABEL]
     assert after(B, B, R, LABEL, split=True) == [B, G, Move.FINISH, S]
     for wrong in (C, L, G, LABEL, Move.FINISH):
@@ -218,7 +218,7 @@ def table(moves, split=False):
 
 
 def edges(found):
-    """The same of attachments: the parents of a token are [begin, end) and `at`."""
+    """The same edges, from attachments: the parents of a token are [begin, end) and `at`."""
     return sorted(
         (parent, token, at)
         for token, (at, begin, end) in enumerate(zip(*found, strict=True))
@@ -245,7 +245,7 @@ def test_the_edges_of_example_1():
 
 
 def test_an_illegal_transition_is_refused_or_passed_over():
-    """The second is what tests of unconstrained search go by."""
+    """Tests of unconstrained search rely on the second."""
     with pytest.raises(ValueError, match="illegal"):
         attachments([B, L])
     assert edges(lenient_attachments([L, B, R])) == []

@@ -12,7 +12,7 @@ from synmt_cli.core.trees.confusions import Confusions, Tree, _candidates
 from synmt_cli.core.trees.heads import ROOT, children, depths, is_projective
 from synmt_cli.core.trees.shapes import random_projective_tree, random_tree
 
-# the dog barks at the cat in town: `in` is confused, cat or barks
+# the dog barks at the cat in town: `town` depends on barks, but some parses attach it to cat
 HEADS = [1, 2, ROOT, 5, 5, 2, 7, 2]
 LABELS = ["det", "nsubj", "root", "case", "det", "obl", "case", "obl"]
 UPOS = ["DET", "NOUN", "VERB", "ADP", "DET", "NOUN", "ADP", "NOUN"]
@@ -20,7 +20,7 @@ GOLD = Tree(HEADS, LABELS, UPOS)
 
 
 def learned(n_right, n_wrong):
-    """A parser that attaches `town` to `cat`, as nmod, in some of its sentences."""
+    """Confusions of a parser that attaches `town` to `cat`, as nmod, in n_wrong sentences."""
     confusions = Confusions()
     for i in range(n_right + n_wrong):
         wrong = i < n_wrong

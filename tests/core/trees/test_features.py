@@ -26,7 +26,7 @@ def words_only(heads, sents=(0,)):
 
 @st.composite
 def pieces(draw):
-    """A tree whose words have no to three pieces, with pieces of no word between them."""
+    """A tree whose words have 0 to 3 pieces, with pieces of no word between them."""
     heads = draw(several_trees())
     piece_word = []
     for word in range(len(heads)):
@@ -38,7 +38,7 @@ def pieces(draw):
 
 
 def sentences(heads, n):
-    """The first word of each tree: below a root are only words of its own sentence."""
+    """The first word of each sentence: a word below another root than the one before begins one."""
     tops = []
     for word in range(len(heads)):
         while heads[word] != -1:
@@ -143,7 +143,7 @@ def test_without_a_tree_each_piece_stands_for_itself(name):
         "parent_middle": [0.0, 1.0],
         "parent_first": [0, 1],
         "sentence": [-1, -1],
-        "word": [-2, -3],  # each its own
+        "word": [-2, -3],  # each is a word of its own
         "head_word": [-1, -1],
         "path": [[], []],
         "tag": ["", ""],

@@ -34,7 +34,7 @@ def changed(heads, other):
 
 @each_tree
 def test_trees_with_just_these_words_changed_are_uniform(heads):
-    """For every set of words; and the two kinds of sets without a tree are the ones named."""
+    """This holds for every set of words; only the two kinds of sets in `without` have no tree."""
     draw = random.Random(1).random
     by_set = {}
     for tree in every_tree(len(heads)):
@@ -57,7 +57,7 @@ def test_trees_with_just_these_words_changed_are_uniform(heads):
 @each_tree
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_each_word_changes_with_exactly_that_chance(heads, share):
-    """The root too, and in the shortest sentences."""
+    """This holds for the root too, and in the shortest sentences."""
     draw = random.Random(2).random
     n = 4000
     counts = Counter()
@@ -102,7 +102,7 @@ def test_projective_heads_are_those_that_keep_the_tree_projective(n):
 
 def test_one_projective_move_is_uniform():
     draw = random.Random(4).random
-    # So small a share that words rarely move in company, which changes each other's choice.
+    # The share is so small that words rarely move together, which would change their choices.
     moves = (other_projective_heads(TREES["chain"], 0.02, draw) for _ in range(40_000))
     last = [found[3] for found in moves if changed(TREES["chain"], found) == {3}]
     counts = Counter(last)

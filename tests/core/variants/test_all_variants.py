@@ -1,4 +1,4 @@
-"""What holds for every variant and for any combination of them."""
+"""Properties of every variant, and of combinations of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from synmt_cli.formats.record import Record
 
 N_LABELS = 8  # more than the trees have: what stands in padding may be any of them
 MODELS = {  # variants: sizes and options other than the defaults
-    # Those of the target's tree ask for more than a source: test_target_trees.py.
+    # Variants that read the target's tree need more than a source: see test_target_trees.py.
     **{n: {} for n, variant in VARIANTS.items() if not variant.data and not variant.transitions},
     "dep+rel": {"norm": "pre"},
     "struct-abs+struct-rel": {"norm": "pre", "struct-abs": {"fuse": "add"}},
@@ -102,7 +102,7 @@ def test_the_width_of_padding_never_matters(model, width):
 @each_model
 @pytest.mark.parametrize("fill", [1, 7])
 def test_what_stands_in_padding_never_matters(model, fill):
-    """Ids, features, and the paths of other words."""
+    """The padding is filled with ids, with features, and with the paths of other words."""
     clean, dirty = batch(PAIRS), batch(PAIRS, fill=fill)
     dirty.features["path"].masked_fill_(dirty.pad, len(dirty.paths.labels) - fill)
     one, other = model.encode(clean), model.encode(dirty)
@@ -154,7 +154,7 @@ def test_single_precision_keeps_a_sentence_within_rounding(model, device):
     torch.testing.assert_close(found, alone, rtol=0, atol=1e-4)
 
 
-# Attention has a fused form and one in steps, in which a look at the scores sees everything.
+# Attention has a fused form, and one in steps, in which a witness sees the scores.
 
 
 def outcome(model, witness):
@@ -208,7 +208,7 @@ def test_scores_of_attention_in_steps_are_of_single_precision_in_bf16(name):
 @each_model
 @pytest.mark.parametrize("n", [0, 1, 4])
 def test_a_segment_without_a_tree_encodes(model, n):
-    """Each piece stands for itself; alone, and beside sentences with trees."""
+    """Each piece stands for itself, alone and next to sentences with trees."""
     bare = [*[4, 7, 9, 8][:n], 3], PieceTree([], [], [0], [-1] * n)
     alone = model.encode(batch([bare])).states[0]
     assert alone.isfinite().all()
@@ -218,7 +218,7 @@ def test_a_segment_without_a_tree_encodes(model, n):
 
 @each_model
 def test_a_variant_asks_for_all_that_it_reads(model):
-    """In training for `needs`; in translation without what only a loss reads."""
+    """It asks for `needs`; in translation, for those of them that are not for a loss alone."""
     modifiers = model.encoder.modifiers
     needs = {name for modifier in modifiers for name in modifier.needs}
     whole, few = batch(PAIRS), batch(PAIRS, needs=sorted(needs))
@@ -233,7 +233,7 @@ def test_a_variant_asks_for_all_that_it_reads(model):
 
 
 def test_features_of_records_are_those_of_trees():
-    """By the way that training goes: records, labels, arrays, a batch of some rows."""
+    """They are made as in training: records, labels, arrays, a batch of some rows."""
     encoding, records = Encoding(NEEDED, Labels(LABELS)), []
     for tree in TREES:
         pieces = ["x"] * len(tree.piece_word)
@@ -378,7 +378,7 @@ def test_hypotheses_may_branch_swap_and_leave(name):
     torch.testing.assert_close(found, forced(model, sources, prefixes), rtol=0, atol=1e-5)
 
 
-# What combines, and in which order.
+# Combinations, and their order.
 
 
 @pytest.mark.parametrize("heads", [1, 3, [2]])
@@ -453,7 +453,7 @@ LONG, WIDE = 40, 64  # tokens, and the width of a head
 
 
 class Largest(TorchDispatchMode):
-    """The number of elements of the largest tensor that is made."""
+    """Keeps the number of elements of the largest tensor that is made."""
 
     def __init__(self):
         super().__init__()
@@ -468,7 +468,7 @@ class Largest(TorchDispatchMode):
 
 
 def largest(modifiers, decoder=()):
-    """Of a forward and a backward pass over two sentences of 40 tokens and targets alike."""
+    """The elements of the largest tensor of a forward and backward pass: 2 pairs of 40 tokens."""
     size = small(d_model=2 * WIDE, n_heads=2, d_ff=WIDE)
     torch.manual_seed(1)
     model = Transformer(size, 11, 11, modifiers(size), decoder)

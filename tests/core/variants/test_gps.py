@@ -62,7 +62,7 @@ def lstm(modifier, labels):
     cell, h, c = modifier.lstm, np.zeros(D), np.zeros(D)
     for label in labels:
         table = array(modifier.label.weight)
-        x = table[label] if label else table[1:].mean(0)  # 0: training did not meet it
+        x = table[label] if label else table[1:].mean(0)  # 0: a label that training did not have
         gates = array(cell.weight_ih) @ x + array(cell.weight_hh) @ h
         gates = gates + array(cell.bias_ih) + array(cell.bias_hh)
         i, f, g, o = np.split(gates, 4)
@@ -108,7 +108,7 @@ def test_an_encoder_with_gps_equals_explicit_loops_without_absolute_positions():
 
 
 def added(modifier, tree, layer=0, **options):
-    """What is added to the scores, (H, T, T), x and q being zero."""
+    """The term that is added to the scores, (H, T, T), where x and q are zero."""
     ids = [[0] * (len(tree.piece_word) + 1)]
     batch = source(ids, [tree], modifier.needs, **options)
     x = torch.zeros(1, len(ids[0]), D, dtype=torch.double)
@@ -117,7 +117,7 @@ def added(modifier, tree, layer=0, **options):
 
 
 def numbers(added):
-    """What is added, (B, H, T, T), whichever form it has."""
+    """The term that is added, (B, H, T, T), whichever form it has."""
     return scaled_product(*added) if isinstance(added, Dot) else added
 
 
@@ -196,7 +196,7 @@ def test_a_label_that_training_never_met_is_a_step_like_others():
 
 @pytest.mark.parametrize("width", [8, 20])
 def test_the_lstm_takes_one_step_for_each_distinct_prefix(width):
-    """Once for each distinct path, whatever the number of words and the padding."""
+    """Each prefix is computed once, whatever the number of words and the padding."""
     modifier, steps = random(), []
     modifier.lstm.register_forward_hook(lambda cell, given, out: steps.append(len(given[0])))
     modifier.prepare(source([[0] * 8] * 3, [TOM_AND_JOHN] * 3, modifier.needs, width=width))
@@ -207,7 +207,7 @@ def test_the_lstm_takes_one_step_for_each_distinct_prefix(width):
 
 
 def test_paths_side_by_side_give_the_states_of_paths_by_prefix():
-    """The form for a GPU: the same vectors, and gradients of every parameter."""
+    """The form for a GPU gives the same vectors, and the same gradients of every parameter."""
     modifier = random()
     paths = source().paths
     x = modifier.label(paths.labels)  # (P, D)
@@ -250,7 +250,7 @@ def test_words_of_two_sentences_have_no_second_term():
 
 
 def test_words_of_two_sentences_attend_to_each_other():
-    """The mask of section 3.3 is of the second term alone."""
+    """The mask of section 3.3 applies to the second term alone."""
 
     class Weights(Modifier):
         def __init__(self):
@@ -274,7 +274,7 @@ def test_neither_eos_nor_pieces_outside_the_tree_have_a_second_term():
         assert (terms[:, :, outside] == 0).all()
 
 
-# What is learned, where, and what it is when it is nothing.
+# Parameters: where they are, and when they change nothing.
 
 
 @pytest.mark.parametrize("half", ["both", "queries", "keys"])

@@ -132,7 +132,7 @@ def test_a_builder_that_gives_what_is_no_variant_is_refused(own, old, new, messa
     ],
 )
 def test_a_decoder_reads_the_whole_tree_so_far_or_none(own, flags, needs, problem):
-    """A part of it has no meaning, and without rereads arcs would tell of words to come."""
+    """A part of the tree has no meaning, and without rereads arcs would reveal words to come."""
     text = changed("source_trees=True", flags).replace(b"encoder=", b"decoder=")
     own(text.replace(b'needs = ("parent_middle",)', f"needs = {needs!r}".encode()))
     with pytest.raises(ConfigError, match=problem) if problem else nullcontext():

@@ -15,7 +15,7 @@ from synmt_cli.core.variants.stack import StackSpec
 
 N_HEADS, N_LAYERS = 3, 2
 SOURCES = [[4, 7, 9, 9, 6, 3], [5, 10, 8, 3], [4, 9, 3]]  # 3 is EOS
-# Middle positions of parents: of one token, of two (x.5), of three; EOS is its own parent.
+# Middle positions of parents that are one token, two (x.5) or three; EOS is its own parent.
 PARENTS = [[1.0, 1.5, 1.5, 1.5, 3.0, 5.0], [2.0, 0.5, 0.5, 3.0], [0.0, 0.0, 2.0]]
 TARGETS = [[2, 5, 6], [2, 9], [2, 4, 8, 7]]
 
@@ -33,7 +33,7 @@ def batch(fill=0, **options):
 
 
 def scores(modifier, q_k, parents=PARENTS, layer=0):
-    """What the modifier makes of raw scores (B, H, T, T)."""
+    """Raw scores (B, H, T, T), changed by the modifier."""
     width = q_k.size(-1)
     state = modifier.prepare(side([[0] * len(p) for p in parents], parent_middle=parents))
     x = torch.zeros(len(parents), width, 12)
@@ -153,7 +153,7 @@ def test_parent_only_with_padding_has_no_nan():
 
 
 def test_padding_gets_no_weight_whatever_its_scaled_score():
-    """Masked after the product: 0 * -inf would be NaN, and a scaled mask would leak."""
+    """The mask comes after the product: 0 * -inf would be NaN, and a scaled mask would leak."""
 
     class Weights(Recorder):
         def context(self, state, site, weights, context):
@@ -167,7 +167,7 @@ def test_padding_gets_no_weight_whatever_its_scaled_score():
         assert (watch.heads[0][1, :, :, :4] > 0).all()
 
 
-# Which heads, which layers.
+# The heads and layers that are scaled.
 
 
 @pytest.mark.parametrize("h", [0, 1, 2, 3])
@@ -225,7 +225,7 @@ def test_gradient_reaches_every_parameter():
 
 
 def rows_ignored(q, b=200, n=6, heads=2):
-    """(B, h, T) bool: rows whose scores came out as they went in; the others all scaled."""
+    """(B, h, T) bool: rows whose scores stay as they were; checks that all others are scaled."""
     torch.manual_seed(8)
     modifier = pascal(setting(), heads=heads, ignore=q)[0].train()
     after = scores(modifier, torch.ones(b, N_HEADS, n, n), [[1.0, 1.5, 2.0, 0.0, 3.0, 5.0]] * b)

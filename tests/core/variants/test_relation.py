@@ -46,7 +46,7 @@ def clip(x, k):
     return max(-k, min(k, x))
 
 
-# What each paper counts, one pair of tokens at a time; None: no relation.
+# The relation of each paper, one pair of tokens at a time; None: no relation.
 
 
 def sequential(tree, t, j):
@@ -61,7 +61,7 @@ def relative_depth(tree, t, j):
 
 
 def structural(tree, t, j):
-    """Wang et al., rules 1 and 2."""
+    """The relation by rules 1 and 2 of Wang et al."""
     of_word = words(tree)
     one, other = of_word[t], of_word[j]
     if t == j or (one == other and one is not None):
@@ -73,7 +73,7 @@ def structural(tree, t, j):
 
 
 def level(tree, t):
-    """The absolute structural position: the depth; of EOS, one more than the greatest."""
+    """The absolute structural position: the depth; for EOS, one more than the greatest."""
     of_word = words(tree)
     if t == len(of_word) - 1:
         return 1 + max(level(tree, j) for j in range(t))
@@ -99,7 +99,7 @@ def table_sum(modifiers, name, tree):
 
 
 def check_encoder(model, modifiers):
-    """Every sentence of the batch against the loops."""
+    """Compares every sentence of the batch with the loops."""
     states = model.encode(source()).states
     for b, (ids, tree) in enumerate(zip(IDS, TREES, strict=True)):
         key, value = (table_sum(modifiers, name, tree) for name in ("key", "value"))
@@ -157,7 +157,7 @@ TABLE_1 = """
 1 0 -1 1 1 0 0
 """
 
-# The row of the tables that each pair of tokens uses, by tables that name their rows.
+# The row that each pair of tokens uses, shown by tables whose vectors hold their row numbers.
 
 
 def rows(name, trees, k):
@@ -209,7 +209,7 @@ def test_wangs_rules_sign_dependents_by_depth_and_others_by_order():
 
 
 def test_wangs_distance_is_the_way_through_the_root():
-    """A chain 1 <- 2 <- 3 <- 4: four between the second and the last, not two."""
+    """In a chain 1 <- 2 <- 3 <- 4 it is four between the second and the last, not two."""
     found = rows("struct-rel", [words_only([-1, 0, 1, 2])], 16)[0][0] - 16
     assert (found[3, 1], found[1, 3]) == (4, -4)
     assert (found[3, 0], found[0, 3]) == (3, -3)
@@ -231,7 +231,7 @@ def test_a_deep_chain_is_clipped_at_both_ends(k):
 
 
 def test_depths_of_another_sentence_are_no_relation():
-    """Nor those of EOS, of a piece outside the tree: the row behind the 2 l + 1 others."""
+    """EOS and pieces outside the tree have none either, but the row after the 2 l + 1 others."""
     tree = PieceTree([-1, 0, 3, -1], ["root", "obj", "det", "root"], [0, 2], [0, 1, -1, 2, 3])
     (found,) = rows("dep", [tree], 2)[0]
     groups = [[0, 1], [3, 4]]
@@ -282,7 +282,7 @@ def test_rows_are_those_that_featurize_shows(tree):
             assert found[0, :n, :n].tolist() == expected
 
 
-# What is learned, and what is not.
+# Parameters and options.
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_an_unknown_stack_is_refused(stack):
         resolve("rel", "tiny", from_settings([f"rel.stack={stack}"]))
 
 
-# Omote et al., Table 3: without absolute positions, keys and values of `dep` apart.
+# Omote et al., Table 3: `dep` in keys, values, both or neither, without absolute positions.
 
 TABLE_3 = {
     "keys and values": {},

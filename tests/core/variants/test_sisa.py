@@ -106,7 +106,7 @@ def test_an_encoder_with_sisa_equals_explicit_loops(layer, norm):
 @pytest.mark.parametrize("layer", [0, 1])
 @pytest.mark.parametrize("weight", [1.0, 0.25])
 def test_the_loss_is_the_summed_cross_entropy_of_parents(weight, layer, norm):
-    """Once log-softmax, over the keys of a row; no row for padding, EOS, or pieces of no word."""
+    """One log-softmax, over the keys of a row; padding, EOS and pieces of no word do not count."""
     (modifier,) = sisa(setting(), layer=layer, weight=weight)
     model = make(small(norm, positions="none"), [modifier])
     scores = [encoded(model, modifier, ids)[1] for ids in IDS]
@@ -146,7 +146,7 @@ def test_a_sentence_without_a_tree_adds_nothing_to_the_loss():
 
 
 def test_translation_needs_no_tree():
-    """Features are for the loss alone: at test the head's own scores are used."""
+    """Features are for the loss alone: at test time the head's own scores are used."""
     (modifier,) = sisa(setting())
     model = make(small(), [modifier])
     bare = side(IDS)
@@ -213,7 +213,7 @@ def test_scores_grow_with_the_product_of_queries_and_keys():
 
 
 def test_padding_is_never_a_parent():
-    """Whatever its score: the loss is over the tokens of the sentence."""
+    """This holds whatever its score, since the loss is over the tokens of the sentence."""
     (modifier,) = sisa(setting())
     model = make(small(), [modifier])
     clean = source(needs=NEEDS)
@@ -223,7 +223,7 @@ def test_padding_is_never_a_parent():
         torch.testing.assert_close(loss(model, dirty), loss(model, clean), **CLOSE)
 
 
-# What is learned.
+# Parameters and learning.
 
 
 def test_the_head_has_a_projection_and_a_matrix():
@@ -273,7 +273,7 @@ def test_a_head_learns_the_parents_of_a_batch():
 
 
 def test_the_loss_and_the_translation_use_the_same_scores():
-    """Gradient of both reaches the head through one pass."""
+    """The gradients of both reach the head in one pass."""
     (modifier,) = sisa(setting())
     model = make(small(), [modifier])
     memory = model.encode(source(needs=NEEDS))
@@ -284,7 +284,7 @@ def test_the_loss_and_the_translation_use_the_same_scores():
 
 
 def test_scores_are_of_single_precision_where_the_rest_is_not():
-    """Of a score of 200 in bf16 half a unit is lost."""
+    """In bf16 a score of 200 may be off by half a unit."""
     (modifier,) = sisa(setting())
     torch.manual_seed(0)
     x = 30 * torch.randn(1, 5, D)

@@ -25,7 +25,7 @@ def setting(**changes):
 
 
 def levels(tree):
-    """Eq. 5 and what follows it: depths shared by subwords, EOS below the deepest word."""
+    """Eq. 5 and the text after it: subwords share a depth, and EOS is below the deepest word."""
     found = [0 if w is None else len(upward(tree, w)) - 1 for w in words(tree)[:-1]]
     return [*found, max(found) + 1]
 
@@ -38,7 +38,7 @@ def nonlinear(modifier, t, level):
 
 
 def added(modifier, t, level):
-    """Footnote 1, one token."""
+    """Footnote 1, one token: PE_seq + PE_stru."""
     return sinusoid(t, D) + sinusoid(level, D)
 
 
@@ -71,7 +71,7 @@ def test_an_encoder_with_depths_equals_explicit_loops(options, positions, fused,
 
 
 def positions(modifier, depths, p=None):
-    """What the first layer sees of depths (one sentence) beside its tokens, (T, D)."""
+    """The positions, (T, D), that the modifier makes from the depths of one sentence."""
     batch = side([[0] * len(depths)], struct_abs=[depths])
     if p is None:
         p = torch.from_numpy(np.array([sinusoid(t, D) for t in range(len(depths))]))
@@ -118,7 +118,7 @@ def test_eos_is_below_the_deepest_word_of_all_sentences():
 
 
 def test_eos_is_below_a_word_that_has_no_piece():
-    """Wang et al., section 3.1: one more than the words, of which the third has no piece."""
+    """Wang et al., section 3.1: it is one below the third word, which has no piece."""
     tree = PieceTree([-1, 0, 1], ["root", "obj", "det"], [0], [0, 1])
     assert FEATURES["struct_abs"].compute(tree) == [0, 1]
     assert FEATURES["struct_abs"].eos(tree) == 3
@@ -130,7 +130,7 @@ def test_wang_gives_bush_held_a_talk_these_depths():
     assert FEATURES["struct_abs"].compute(words_only([1, -1, 3, 1])) == [1, 0, 2, 1]
 
 
-# What is learned.
+# Parameters.
 
 
 def test_the_nonlinear_form_has_two_matrices_and_a_bias():
@@ -180,7 +180,7 @@ TABLE_1 = {  # row: variant, absolute sequential positions, parameters
 
 
 def row(number):
-    """The model of one row; what rows have in common has the same weights."""
+    """The model of one row; the parts that rows have in common have the same weights."""
     variant, positions, _ = TABLE_1[number]
     size, options = small(positions=positions), {"rel": {"stack": "encoder"}}
     there = StackSpec(size, N_LAYERS)
@@ -206,7 +206,7 @@ def test_a_row_has_the_parameters_of_its_positions_and_the_plain_decoder(number)
 
 
 def test_a_row_without_any_position_cannot_tell_the_order_of_words():
-    """Row 1: why it loses 16 BLEU. With any kind of position order matters."""
+    """This is why row 1 loses 16 BLEU. With any kind of position, order matters."""
     ids, order = [4, 7, 9, 3], [2, 0, 1, 3]
     one, other = side([ids]), side([[ids[i] for i in order]])
     states = row(1).encode(one).states[0, order]

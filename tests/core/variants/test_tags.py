@@ -1,4 +1,4 @@
-"""Labels in the embedding. Sennrich and Haddow (2016), as Bugliarello and Okazaki (2020)."""
+"""Labels in the embedding. Sennrich and Haddow (2016), as in Bugliarello and Okazaki (2020)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_encoder_with_tags_equals_explicit_loops(width, norm, positions):
 
 
 def tagged(modifier, tree, x):
-    """x: (T, D), the embeddings of a sentence -> the same with labels."""
+    """Puts labels into the embeddings x, (T, D), of a sentence."""
     batch = source([[0] * len(x)], [tree], modifier.needs)
     return modifier.tokens(modifier.prepare(batch), x[None])[0]
 
@@ -71,7 +71,7 @@ def test_subwords_have_the_label_of_their_word_without_marks():
 
 
 def test_a_sentence_without_labels_still_replaces_the_last_dimensions():
-    """There is no plain model inside: a token's last dimensions are never seen."""
+    """A token's last dimensions are never seen, so there is no plain model inside."""
     (modifier,) = tags(setting())
     tree = PieceTree([], [], [0], [-1, -1])
     found = tagged(modifier, tree, torch.full((3, D), 7.0))

@@ -24,7 +24,7 @@ EXAMPLE = [B, C, B, L, B, B, L, R, B, R]
 
 
 def random_moves(rng, n):
-    """Of a random tree, words of one to three pieces."""
+    """The moves of a random tree whose words have one to three pieces."""
     found = []
     for move, _ in oracle(random_projective_tree(n, rng.random)):
         found += [move, *([C] * rng.randrange(3) if move == B else [])]
@@ -32,7 +32,7 @@ def random_moves(rng, n):
 
 
 def edges(moves, known):
-    """By the table of section 3, of a prefix of `known` moves: (head, dependent, transition).
+    """The edges of the first `known` moves by section 3's table: (head, dependent, transition).
 
     Positions are those of the decoder's input: BOS is 0.
     """
@@ -53,7 +53,7 @@ def edges(moves, known):
 
 
 def target(sequences, labels=None):
-    """A side of such sequences behind BOS, padded, with what a decoder may ask of them."""
+    """A side of such sequences after BOS, padded, with the features that a decoder may ask for."""
     features = {name: [] for name in ("arc", "head_begin", "head_end", "arc_label")}
     for number, moves in enumerate(sequences):
         at, begin, end = attachments(moves)
@@ -80,7 +80,7 @@ def setting(**changes):
 
 
 def seen_by(modifier, prefix):
-    """What head 0 sees, (T, T). The others see everything."""
+    """The tokens that head 0 sees, (T, T). The other heads see everything."""
     found = modifier.visible(modifier.prepare(prefix), prefix.ids.size(1))
     assert found[:, HEAD + 1 :].all()
     assert found.size(1) == 3
@@ -122,7 +122,7 @@ def test_the_last_layer_asks_for_the_newest_row_alone():
 
 
 class Inert(Modifier):
-    """Changes nothing, but has to be asked, which the fused kernel cannot."""
+    """Changes nothing, but has to be asked, which the fused kernel cannot do."""
 
     def scores(self, state, site, scores):
         return scores
@@ -255,14 +255,14 @@ def test_later_tokens_change_nothing_before_them(name):
         one = net.encode(side([[4, 7, 9, 3], [5, 3]][row : row + 1]))
         for n in range(1, len(moves) + 2):
             known = whole[row : row + 1, :n]
-            # A prefix alone knows no arc that is drawn behind it.
+            # A prefix alone knows no arc that is drawn after it.
             alone, _ = net.decode(target([moves[: n - 1]], labels[row : row + 1]), one)
             torch.testing.assert_close(states[row, n - 1], alone[0, -1])
             assert torch.equal(known.ids, target([moves[: n - 1]]).ids)
 
 
 def test_state_and_table_agree_on_what_attaches():
-    """attachments of a prefix are those of the whole that are drawn by then."""
+    """The attachments of a prefix are those of the whole that are drawn by its end."""
     rng = random.Random(9)
     for _ in range(30):
         moves = random_moves(rng, rng.randrange(1, 10))

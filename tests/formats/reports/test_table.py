@@ -63,7 +63,7 @@ def test_left_columns_and_remarks():
 
 
 def test_columns_are_those_of_a_terminal():
-    """A wide character takes two, a mark on a letter none."""
+    """A wide character takes two of them, a mark on a letter none."""
     rows = [["犬犬", "1"], ["e" + chr(0x301), "20"], ["abc", "犬"]]
     table = Table(["system", "n"], rows)
     assert aligned(table) == ["system   n", "犬犬     1", f"{rows[1][0]}       20", "abc     犬"]
@@ -95,7 +95,7 @@ def test_markdown_shows_every_character():
 
 
 class WithAnswer(Report):
-    """Its table, its notes, and notes under a title of their own."""
+    """A report with its table, its notes, and notes under a title of their own."""
 
     def sections(self):
         yield from super().sections()
@@ -153,7 +153,7 @@ def test_latex_marks_the_best_and_escapes_the_rest():
 
 @pytest.mark.parametrize("n", [1, 30])
 def test_latex_compiles_as_it_is(tmp_path, n):
-    """With no package but those of the header's comments. The text of the page has every name."""
+    """It needs only the packages of the header's comments. The text of the page has every name."""
     if not (latex := shutil.which("pdflatex")):
         pytest.skip("no pdflatex")
     (tmp_path / "table.tex").write_bytes(as_latex(Hostile(n)))

@@ -1,4 +1,4 @@
-"""Reports of `tune --format json`: means of several, and figures that no search gives."""
+"""Reports of `tune --format json`: the mean of several, and figures that no search gives."""
 
 import json
 

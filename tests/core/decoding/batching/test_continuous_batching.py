@@ -55,7 +55,7 @@ def sources(lengths, seed=0):
 
 
 def streamed(nets, sources, rules, room, per_batch):
-    """The n-best lists, where sources come in batches of `per_batch` and share `room`."""
+    """The n-best lists of sources that come in batches of `per_batch` and share `room`."""
     batches = [
         (range(begin, min(begin + per_batch, len(sources))), sources[begin : begin + per_batch])
         for begin in range(0, len(sources), per_batch)
@@ -71,11 +71,11 @@ def streamed(nets, sources, rules, room, per_batch):
 
 
 def rounds_relations_by_rows():
-    """Whether torch's products of relations depend on how many sources there are, here."""
+    """Whether torch's products of relations depend on the number of sources on this machine."""
     dice = torch.Generator().manual_seed(0)
     net = MODELS["rel"]
     n_heads, d_head = net.size.n_heads, net.size.d_model // net.size.n_heads
-    vectors = torch.randn(7, d_head, generator=dice)  # of clip 3
+    vectors = torch.randn(7, d_head, generator=dice)  # 2 * 3 + 1 for clip 3
     for n_sources, table in itertools.product(range(2, 10), (vectors.T, vectors)):
         rows = torch.randn(n_sources * n_heads, len(table), generator=dice)
         if not torch.equal((rows @ table)[:n_heads], rows[:n_heads] @ table):
@@ -95,8 +95,8 @@ def test_a_source_among_others_is_translated_as_alone(name, beam):
     expected = alone([MODELS[name]], some, rules)
     assert len({len(nbest[0].ids) for nbest in expected}) > 2
     found = streamed([MODELS[name]], some, rules, Room(3, 1000), 4)
-    # Products of graph convolution are torch's, which rounds by the number of rows. Those of
-    # relations are torch's too, and only some processors round them so.
+    # torch computes the products of graph convolution, and its rounding depends on the number of
+    # rows. It computes those of relations too, but only some processors round them like that.
     if name != "gcn" and not ("rel" in name and rounds_relations_by_rows()):
         assert found == expected
     for nbest, other in zip(found, expected, strict=True):
@@ -153,7 +153,7 @@ def test_a_place_has_one_source_and_every_source_one_place(ends, n_new):
 
 @pytest.mark.parametrize("name", ["vanilla", "linearized", "gcn"])
 def test_an_encoded_batch_is_kept_only_while_some_of_it_waits(name, monkeypatch):
-    """Trees that end before they are one wait to be closed, and keep what they need themselves."""
+    """Unfinished trees that wait to be closed keep what they need themselves, not the batch."""
     encode, batches, n_kept = searching.encoded, [], []
 
     def encoded(*given):
@@ -167,7 +167,7 @@ def test_an_encoded_batch_is_kept_only_while_some_of_it_waits(name, monkeypatch)
     rules = Rules(beam=2, longest=LengthLimit(1, 6))
     streamed([MODELS[name]], sources(lengths), rules, room, 3)
     assert len(n_kept) == 4
-    assert max(n_kept) == 1  # two may come into the batch together
+    assert max(n_kept) == 1  # sources of two batches may enter together
     assert all(batch.expired() for batch in batches)
 
 

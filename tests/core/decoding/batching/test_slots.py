@@ -1,4 +1,4 @@
-"""Slots that prefixes share: every token keeps its own, and those of nobody are used again."""
+"""Slots that prefixes share: every token keeps its own, and unused slots are used again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Written:
 
     def __init__(self, n_beams, dice):
         self.slots, self.dice, self.n_beams, self.n = Slots(in_order=True), dice, n_beams, 0
-        self.content = {}  # by source and slot: the token there
-        self.prefixes = []  # of each source in a place: its number, and K lists of tokens
-        self.taken = {}  # of each source: its slots, step by step
+        self.content = {}  # (source, slot) -> the token there
+        self.prefixes = []  # for each place: the number of its source, and K lists of tokens
+        self.taken = {}  # source -> its slots, step by step
 
     def enter(self, places, numbers):
         for place, number in zip(places, numbers, strict=True):
@@ -79,7 +79,7 @@ def test_no_token_is_lost_and_others_change_nothing(n_beams, n_sources, seed):
 def test_slots_of_nobody_are_used_again():
     slots = Slots(in_order=False)
     slots.enter([0], 1)
-    for _ in range(50):  # all continue the best: one slot a token, and the others of this step
+    for _ in range(50):  # all continue the best: it keeps a slot a token, the others lose theirs
         slots.take(4)
         slots.select([0], np.zeros((1, 4), dtype=np.int64))
     assert slots.seen().shape[2] == 64  # 4 * 50 tokens were read

@@ -48,7 +48,7 @@ def relation(rows, keys=True, values=True):
 
 
 def last_digits(side, clip):
-    """A relation that is another in each prefix."""
+    """A relation that differs from prefix to prefix."""
     return (side.ids[:, None] + 2 * side.ids[:, :, None]) % (2 * clip + 1)
 
 
@@ -85,7 +85,7 @@ def test_hypotheses_may_branch_swap_and_leave(modified):
 @pytest.mark.parametrize("modified", ["by distances", "by two relations"])
 @torch.inference_mode()
 def test_relations_may_be_summed_in_order(modified, monkeypatch):
-    """As where kernels would add in any order."""
+    """Sums are made like this where kernels would add in any order."""
     monkeypatch.setattr(Rows, "of", Rows.in_order)
     branch_swap_and_leave(model(MODIFIED[modified]()))
 
@@ -94,7 +94,7 @@ def branch_swap_and_leave(net):
     side = sources(4)
     scorer, prefixes = Stepping(CachedScorer(net), net, side), torch.full((4, 3, 1), BOS)
     moves = [
-        ([0, 1, 2, 3], [[0, 0, 0]] * 4),  # all begin as one
+        ([0, 1, 2, 3], [[0, 0, 0]] * 4),  # all continue the first
         ([0, 3, 2], [[2, 0, 0], [1, 1, 1], [0, 1, 2]]),  # source 1 left, the last took its place
         ([0, 1, 2], [[0, 1, 2], [2, 1, 0], [1, 0, 2]]),
         ([1], [[2, 1, 1]]),

@@ -25,7 +25,7 @@ def model():
 
 @torch.inference_mode()
 def test_steps_give_what_training_gives(model):
-    """Hypotheses that change places and sources that leave, as in a beam."""
+    """Hypotheses change places and sources leave, as in a beam."""
     torch.manual_seed(0)
     stepping = Stepping(RereadingScorer(model), model, side(SOURCES))
     prefixes = torch.full((3, 3, 1), 2)
@@ -50,7 +50,7 @@ def test_steps_give_what_training_gives(model):
 def test_passes_of_any_size_give_the_same(model, monkeypatch):
     rules = Rules(beam=3, nbest=3)
     expected = search([model], side(SOURCES), rules)
-    for cells in (1, 20, 40):  # a source a pass; two of them while prefixes are short
+    for cells in (1, 20, 40):  # one source a pass; or two, while prefixes are short
         monkeypatch.setattr(scorer, "_cells_of", lambda _, cells=cells: cells)
         for nbest, found in zip(expected, search([model], side(SOURCES), rules), strict=True):
             assert [one.ids for one in found] == [one.ids for one in nbest]

@@ -94,7 +94,7 @@ def test_smoothing_and_orders_are_sacrebleus(smooth, order):
     assert parts["precision"] == expected.precisions
     lengths = (parts["brevity penalty"], parts["hypothesis words"], parts["reference words"])
     assert lengths == (expected.bp, expected.sys_len, expected.ref_len)
-    assert all(isinstance(length, int) for length in lengths[1:])  # shown without digits
+    assert all(isinstance(length, int) for length in lengths[1:])  # shown without decimals
     found = chrf.corpus(chrf.statistics(hypotheses).sum(axis=0))
     assert found == CHRF(char_order=order).corpus_score(hypotheses, [references]).score
     assert f"smooth:{smooth[0]}" in bleu.signature

@@ -23,7 +23,7 @@ def occurrences(ngram, words):
 
 
 def naive_alignment(reference, hypothesis):
-    """Isozaki et al. (2010), section 3.1, and RIBES.py 1.03, window by window."""
+    """The alignment of Isozaki et al. (2010), section 3.1, and RIBES.py 1.03, window by window."""
     positions = []
     for i, word in enumerate(hypothesis):
         if len(occurrences([word], reference)) == len(occurrences([word], hypothesis)) == 1:
@@ -91,8 +91,8 @@ def test_a_sentence_without_repeats_is_like_itself(words):
         ("a b c x d", "a b c y d", (4 / 5) ** 0.25),
         # 0 2 1: 2 of 3 pairs; 3 of 3 words; penalty e^(1 - 4/3).
         ("a b c d", "a c b", 2 / 3 * math.exp(-1 / 3) ** 0.10),
-        # The first `the` by `the dog`, the second by `saw the`: 3 4 2 3 1, so 3 4 and 2 3
-        # ascend, 2 of 10 pairs.
+        # The first `the` is aligned by `the dog`, the second by `saw the`: 3 4 2 3 1, so 3 4 and
+        # 2 3 ascend, 2 of 10 pairs.
         ("the cat saw the dog", "the dog saw the cat", 0.2),
         ("a", "a", 1.0),
         ("a", "a b", (1 / 2) ** 0.25),  # one aligned word is all of the reference
@@ -108,9 +108,9 @@ def test_hand_worked(reference, hypothesis, expected):
 def test_repeated_words_are_told_apart_by_growing_contexts():
     # The first `a` is unique with its right neighbour, the second with its left one.
     assert alignment(["a", "a"], ["a", "a"]) == [0, 1]
-    # Of the three the middle one is alike to both sides until the window is two.
+    # The middle one of three has the same word on both sides, and no room for a window of two.
     assert alignment(["a", "a", "a"], ["a", "a", "a"]) == [0, 2]
-    # `x a` is not in the reference, `a x` is: it tells the first `a` and the last `x`.
+    # `x a` is not in the reference, but `a x` is: it aligns the one `a` and the last `x`.
     assert alignment(list("axba"), list("bxax")) == [2, 0, 1]
 
 

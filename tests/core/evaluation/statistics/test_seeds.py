@@ -30,7 +30,8 @@ def rows(scores):
 def drawn(random, k, n, of_seeds, of_systems, effect=0.0):
     """Sentence scores of two systems, (2, k, n): a crossed design with known variances.
 
-    of_seeds: sd of a run's mean in units of 1 / sqrt n; of_systems: of a system's sentence.
+    of_seeds: sd of a run's mean, in units of 1 / sqrt n; of_systems: sd of what a system adds to
+    a sentence.
     """
     sentences = random.normal(size=n)
     own = of_systems * random.normal(size=(2, 1, n))
@@ -39,7 +40,7 @@ def drawn(random, k, n, of_seeds, of_systems, effect=0.0):
 
 
 def test_the_variances_are_those_of_the_analysis_of_variance():
-    """Means of sentences have a closed form: mean squares of runs, sentences and both."""
+    """For means of sentences they have a closed form: mean squares of runs, sentences and both."""
     scores = drawn(np.random.default_rng(3), 3, 200, 2.0, 1.0)
     k, n = scores.shape[1:]
     d = scores[1].mean(axis=0) - scores[0].mean(axis=0)
@@ -75,7 +76,7 @@ def test_the_level_holds_with_and_without_variance_of_seeds(of_seeds, of_systems
 
 @pytest.mark.parametrize(("of_models", "of_systems"), [(0, 0), (3, 0), (3, 1)])
 def test_matched_runs_are_compared_model_by_model(of_models, of_systems):
-    """The level holds whatever sets models apart, and that is in no variance of d."""
+    """The level holds however far models are apart, and that does not change the variance of d."""
     random = np.random.default_rng(11)
     n, alarms = 60, []
     counts = np.concatenate([*bootstrap_counts(n, 200, 5)]).T / n
@@ -105,7 +106,7 @@ def test_matched_runs_have_the_variances_of_their_differences():
 
 
 def unequal(random, k, n, of_seeds=(1.0, 1.0), of_systems=1.0, effect=0.0):
-    """As `drawn`, (k, n) for each system: k runs, whose means have of_seeds as sd / sqrt n."""
+    """Like `drawn`, with k runs and of_seeds of its own for each system: two arrays (k, n)."""
     sentences = random.normal(size=n)
     scores = []
     for n_runs, sd in zip(k, of_seeds, strict=True):
@@ -126,7 +127,7 @@ def mean_squares(scores):
 
 @pytest.mark.parametrize("k", [(5, 3), (2, 4), (5, 1), (1, 3)])
 def test_unequal_numbers_of_runs_have_the_variances_of_the_formula(k):
-    """Welch's with the analysis of variance; a single run has the other system's mean squares."""
+    """Welch's, by analysis of variance; a single run is given the other system's mean squares."""
     n = 150
     scores = unequal(np.random.default_rng(8), k, n, (2.0, 3.0))
     d = scores[1].mean(axis=0) - scores[0].mean(axis=0)
@@ -169,7 +170,7 @@ def test_without_chance_of_sentences_it_is_the_test_of_welch_or_of_crawford_and_
 
 
 def test_runs_that_score_alike_by_chance_do_not_vouch_for_a_single_one():
-    """Runs that differ sentence by sentence, with equal means: V is that of sentences at least."""
+    """Runs differ sentence by sentence and have equal means: V is at least that of sentences."""
     random = np.random.default_rng(2)
     scores = unequal(random, (3, 1), 150)
     scores[0] -= scores[0].mean(axis=1, keepdims=True)
@@ -200,7 +201,7 @@ def test_the_level_holds_and_intervals_cover_where_numbers_differ(k, of_seeds):
 
 
 def test_runs_of_other_systems_change_nothing_and_a_single_one_says_what_it_assumes():
-    """Systems of 3, 3, 5 and 1 runs: the pair of equal numbers is as it is alone."""
+    """Systems have 3, 3, 5 and 1 runs: the pair with equal numbers gives what it gives alone."""
     random = np.random.default_rng(4)
     scores = [*drawn(random, 3, 90, 1.0, 1.0)]
     scores += [random.normal(size=(5, 90)), random.normal(size=(1, 90))]
@@ -237,7 +238,7 @@ def test_a_system_against_itself_does_not_differ():
 
 
 def test_the_stratified_test_is_of_all_runs_together():
-    """The baseline's better run has more words: d is negative, that of the means is positive."""
+    """The baseline's better run has more words: d is negative, the difference of means positive."""
     means, words = np.array([[[0.0], [10]], [[8], [6]]]), ((1, 9), (9, 1))
     scores = means + np.random.default_rng(2).normal(size=(2, 2, 12))
     statistics = [
@@ -277,5 +278,5 @@ def test_the_stratified_test_is_multevals(data):
         n=600,
         seed=1,
     )
-    assert 0.02 < expected < 0.98  # the figure says something
+    assert 0.02 < expected < 0.98  # far from 0 and 1, where agreement would say little
     assert one.p == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 600))

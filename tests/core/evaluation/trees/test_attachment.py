@@ -99,7 +99,7 @@ def test_groups_add_up_to_the_whole():
 
 
 def test_a_word_is_counted_where_the_gold_word_is_that_it_is_aligned_to():
-    """The system's token xIm begins in gold's first sentence; its word Im is gold's second."""
+    """The system's token xIm begins in gold's first sentence; its word Im is in gold's second."""
     gold = sentence("Ja 0 root", "so 1 advmod", "x 1 advmod") + sentence("Im 0 root")
     system = sentence("Ja 0 root", "so 1 advmod") + sentence("1-2 xIm", "x 2 advmod", "Im 0 root")
     short, long = evaluated(gold, system, by=grouping("length:2")).groups()
@@ -124,7 +124,7 @@ def test_by_label():
 
 
 def test_by_distance():
-    """the-dog 1, dog-seen 1, seen the root, the full stop 1 from seen and 2 from dog."""
+    """Distances: the-dog 1, dog-seen 1, seen the root, the full stop 1 from seen and 2 from dog."""
     groups = by_name(GOLD, WRONG, "distance")
     assert [*groups] == ["root", "1", "2", "3-6", "7+"]
     assert groups["root"]["las"] == MatchCount(1, 1, 1, 1)
@@ -140,13 +140,13 @@ def test_a_right_arc_over_words_that_are_split_differently_has_one_distance():
     gold = sentence("a 4 nsubj", "b 4 aux", "c 4 aux", "d 0 root")
     system = sentence("a 3 nsubj", "bc 3 aux", "d 0 root")
     groups = by_name(gold, system, "distance:2,3")
-    assert groups["3+"]["uas"] == MatchCount(1, 1, 1, 1)  # a: two words away in the system's
+    assert groups["3+"]["uas"] == MatchCount(1, 1, 1, 1)  # a: two words away in the system's tree
     assert groups["2"]["uas"] == MatchCount(0, 1, 0, 0)
-    assert groups["1"]["uas"] == MatchCount(0, 1, 1, 0)  # bc, as far from d as it says itself
+    assert groups["1"]["uas"] == MatchCount(0, 1, 1, 0)  # bc: as far from d as in the system's tree
 
 
 def test_by_tag():
-    """A tag is gold's; a word that gold does not have counts for its own."""
+    """The tag is gold's; a word that gold does not have counts for its own tag."""
     gold = sentence("a 2 det", "bc 0 root", "n 2 obj", "n 2 obj")
     system = sentence("a 2 det", "b 0 root", "c 2 obj", "n 2 obj", "n 3 obj").replace(
         "\tA\t", "\tN\t"
@@ -161,7 +161,7 @@ def test_by_tag():
 
 
 def test_groups_of_real_trees_are_those_of_a_count_of_rows(data):
-    """Trees of the same words, of which every third leaf is attached to the root."""
+    """The system's trees have the same words, but every third leaf is attached to the root."""
     text = gzip.decompress((data / "ud" / "en_ewt-dev.conllu.gz").read_bytes()).decode()
     blocks = text.split("\n\n")[:300]
     right, wrong = [], []
@@ -228,8 +228,8 @@ def changed(word, old, new):
 @pytest.mark.parametrize(
     ("word", "old", "new", "wrong"),
     [
-        (0, "Definite=Def", "Definite=Ind", ["ufeats", "alltags", "mlas"]),  # below dogs
-        (0, "Definite=Def", "Definite=Def|Style=Arch", []),  # a feature of the language
+        (0, "Definite=Def", "Definite=Ind", ["ufeats", "alltags", "mlas"]),  # a dependent of dogs
+        (0, "Definite=Def", "Definite=Def|Style=Arch", []),  # a language-specific feature
         (0, "DT", "AT", ["xpos", "alltags"]),
         (1, "Number=Plur", "Number=Sing", ["ufeats", "alltags", "mlas"]),
         (1, " dog ", " dogs ", ["lemmas", "blex"]),
@@ -256,7 +256,7 @@ def test_a_gold_lemma_that_is_not_given_is_right_whatever_it_is():
 
 
 def counted_by_hand(gold, system, subtypes):
-    """(correct, gold) of UAS, LAS, LA of the rows of two files with the same words, but PUNCT's."""
+    """(correct, words) of UAS, LAS and LA in two files with the same words; PUNCT is left out."""
     golds, systems = (
         [line.split("\t") for line in text.split("\n") if line[:1].isdigit()]
         for text in (gold, system)
@@ -278,7 +278,7 @@ def test_without_punctuation_its_words_count_for_nothing(seed, subtypes):
         rng = random.Random(seed)
         blocks = []
         for size in sizes:
-            tree = [0, *(rng.randint(1, word - 1) for word in range(2, size + 1))]  # rising
+            tree = [0, *(rng.randint(1, word - 1) for word in range(2, size + 1))]  # heads first
             words = [f"{'xyz'[i % 3]} {head} {rng.choice(labels)}" for i, head in enumerate(tree)]
             rows = sentence(*words).split("\n")
             tags = (rng.choice(("NOUN", "PUNCT", "SYM")) for _ in rows)

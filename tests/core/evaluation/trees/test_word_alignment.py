@@ -1,4 +1,4 @@
-"""Alignment of words against its definition, and against the cutting of the text."""
+"""Alignment of words against its definition, and unchanged wherever the text is cut."""
 
 import io
 import random
@@ -71,8 +71,8 @@ def longest(a, b):
 
 
 def by_definition(gold, system):
-    """(pairs of words by equal tokens, how many more in spans with multiword tokens)."""
-    within = set()  # characters of spans with multiword tokens, as pairs (c, c + 1) inside
+    """(pairs of words with equal spans, number of further pairs in spans with multiword tokens)."""
+    within = set()  # the characters of spans with multiword tokens
     groups = [
         set(range(*span))
         for side in (gold, system)

@@ -1,4 +1,4 @@
-"""What is written of a translation can be read back."""
+"""Translations that were written can be read back."""
 
 import io
 from collections import Counter

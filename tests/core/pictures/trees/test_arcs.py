@@ -1,4 +1,4 @@
-"""Where arcs over words go."""
+"""The layout of arcs over words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def columns(n, seed=0):
 
 
 def strokes(part):
-    """The straight lines of a piece: (x1, x2, low, high); level 0 are the words."""
+    """The straight lines of a piece: (x1, x2, low, high); the words are at level 0."""
     if part.left_end != "root":
         yield part.left, part.right, part.level, part.level
     for x, end in ((part.left, part.left_end), (part.right, part.right_end)):

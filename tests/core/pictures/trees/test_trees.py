@@ -53,14 +53,14 @@ def hostile():
 
 
 def test_a_tree_without_its_text_has_that_of_its_tokens():
-    """Not of its words: a multiword token is one, and SpaceAfter counts."""
+    """The text of words does not count: a multiword token has its own, and SpaceAfter counts."""
     text = BLOCK.replace("# text = im Haus sieht er\n", "").replace("nsubj\t_", "nsubj\tx=y")
     text = text.replace("0:root\t_", "0:root\tSpaceAfter=No")
     assert block(text).text == "im Haus siehter"
 
 
 def test_latex_gets_no_slot_of_a_font():
-    """Slots 60, 62, 92 and 124 of LaTeX's default encoding are no < > \\ |."""
+    """Slots 60, 62, 92 and 124 of LaTeX's default encoding are not < > \\ |."""
     assert tikz.escaped("<|>\\") == r"\textless{}\textbar{}\textgreater{}\textbackslash{}"
 
 

@@ -1,4 +1,4 @@
-"""Compiled layers: they compute what they did, and soon nothing is compiled any more."""
+"""Compiled layers compute what they did before, and soon nothing more is compiled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from synmt_cli.errors import Unavailable
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.filterwarnings("ignore:::torch"),  # of its own parts
+    pytest.mark.filterwarnings("ignore:::torch"),  # about its own parts
 ]
 CPU = torch.device("cpu")
 SIZE = Size(d_model=16, d_ff=16, n_heads=2, encoder_layers=3, decoder_layers=1, dropout=0.0)
@@ -41,7 +41,7 @@ def nothing_compiled_before():
 
 @pytest.fixture
 def traced(monkeypatch):
-    """Layers are read as for a compiler, and computed as they are: that takes no compiler."""
+    """Layers are read as for a compiler but computed as they are, which needs no compiler."""
     monkeypatch.setattr(compiled, "BACKEND", "eager")
     monkeypatch.setattr(compiled, "_refuse_without_compiler", lambda device: None)
 
@@ -63,7 +63,7 @@ def gradients(model, batch):
 
 
 def check(variant, size, mixed=True):
-    """Batches of other shapes; later ones need no new program. mixed: one has no padding."""
+    """Checks batches of many shapes: later ones need no new program. mixed: one has no padding."""
     model = launches.build(variant, {}, size)
     corpus = launches.corpus(64, plan(variant).transitions)
     rows = [np.arange(i, i + 3 + i % 5) for i in range(0, 27, 3)]
@@ -83,7 +83,7 @@ def check(variant, size, mixed=True):
 
 
 def test_what_a_compiler_makes_computes_the_same(monkeypatch):
-    """Of half a layer: compiling a whole one takes a minute of a processor."""
+    """Only half a layer is compiled: a whole one takes a minute of a processor."""
     try:
         compiled._refuse_without_compiler(CPU)
     except Unavailable as error:
@@ -94,14 +94,14 @@ def test_what_a_compiler_makes_computes_the_same(monkeypatch):
     torch._dynamo.utils.counters.clear()
     half = "after_attention"
     monkeypatch.setattr(compiled, "_parts", lambda stack, _: [half] * isinstance(stack, Encoder))
-    check("vanilla", replace(ONE_LAYER, dropout=0.1), mixed=False)  # drawn as ever
+    check("vanilla", replace(ONE_LAYER, dropout=0.1), mixed=False)  # dropout is drawn as before
 
 
 @pytest.mark.parametrize("variant", ["pascal", "dep+rel", "gcn"])
 def test_layers_of_variants_are_read_as_they_are(variant, traced):
     torch._dynamo.utils.counters.clear()
     n = check(variant, SIZE if variant == "pascal" else ONE_LAYER)
-    if variant == "pascal":  # with padding and without: its layer, all others, the decoder's
+    if variant == "pascal":  # with and without padding: its layer, others, the decoder's
         assert n <= 6
 
 
@@ -120,7 +120,7 @@ def test_a_compiled_run_goes_on_without(tmp_path, traced):
 
 
 def test_rare_batches_need_no_program_of_their_own(tmp_path, traced):
-    """Without padding, of one pair, or of single sentences where others have two in a line."""
+    """They have no padding, one pair, or single sentences where others have two in a line."""
     torch._dynamo.utils.counters.clear()
     one, nobody = trainer(tmp_path, "gps", compile=True), signals.Request()
     n = len(one.train)

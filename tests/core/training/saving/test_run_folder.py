@@ -38,13 +38,13 @@ def child(function):
 
 
 def begin_once(folder, rng, mark):
-    """Writes a file, then config.toml, or fails before it. False where neither was done."""
+    """Writes a file, then config.toml unless it fails; nothing if both are there. Returns True."""
     with locked(folder):
         names = {name for name in os.listdir(folder) if name[0] != "."}
         if "config.toml" in names:
             assert names == {"config.toml", "spm.model"}
             return True
-        assert names <= {"spm.model"}  # of one that failed, in another's folder
+        assert names <= {"spm.model"}  # left by one that failed in a folder of another
         (folder / "spm.model").write_bytes(mark)
         time.sleep(rng.random() * 1e-3)
         if rng.random() < 0.5:
@@ -112,7 +112,7 @@ def test_files_of_a_users_own_are_left_alone_whatever_their_names(tmp_path):
 
 
 def test_a_config_of_a_users_own_is_left_alone(tmp_path):
-    """Such as that of an experiment, whose Makefile reads it."""
+    """An experiment has one, for example, which its Makefile reads."""
     for name, problem in (("Makefile", "is an experiment"), ("notes", "not a run's")):
         folder = tmp_path / name
         folder.mkdir()
@@ -164,7 +164,7 @@ OTHERS += (".hyp.de.7.tmp", "checkpoints/.mean.7.tmp")  # translate and average 
 
 
 def test_only_what_training_leaves_is_tidied(tmp_path):
-    """Whatever its kind: a link goes, and not what it leads to."""
+    """It goes whatever its kind; of a link only the link itself goes, not what it leads to."""
     folder = tmp_path / "r"
     (folder / "checkpoints/.step-3.77.old").mkdir(parents=True)
     (folder / "checkpoints/.step-4.77.1234abcd.tmp").mkdir()

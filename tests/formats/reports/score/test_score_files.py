@@ -1,4 +1,4 @@
-"""Reports of `score --format json` that are broken end in one line."""
+"""Broken reports of `score --format json` end in one line."""
 
 import json
 import random
@@ -105,7 +105,7 @@ def test_parts_that_differ_between_seeds_or_systems_are_refused(path, parts):
 
 
 def test_an_interval_may_be_missing_of_a_single_output_alone(path):
-    """Where others have several: theirs are of seeds, and one output shows nothing of those."""
+    """It may if others have several: theirs are of seeds, of which one output shows nothing."""
     document = json.loads(as_json(REPORT))
     document["systems"][2]["scores"]["m"]["ci95"] = None
     path.write_text(json.dumps(document))

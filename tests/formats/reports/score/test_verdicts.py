@@ -1,4 +1,4 @@
-"""What is said of comparisons, against the stars of the table."""
+"""Verdicts on comparisons, against the stars of the table."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_what_has_no_star_is_undecided_within_half_of_its_interval():
 
 
 def test_without_an_interval_there_is_no_limit():
-    """As of one segment, whose samples are all the same."""
+    """One segment has none, for example: its samples are all the same."""
     one = system("dep", compared(4.4, 1.0, half=0.0))
     assert sentences([BLEU], [FIRST, one])[:2] == [
         "dep: undecided by BLEU (+4.40)",
