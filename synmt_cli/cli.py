@@ -373,14 +373,14 @@ def _bug(error: BaseException) -> int:
     """Reports a mistake of synmt's, or of the user's file of variants. Returns the status."""
     from synmt_cli.core.variants import own_file
 
-    traceback.print_exception(own_file.from_own(error))
     if (line := own_file.line_in(own_file.path(), error)) is not None:
-        console.error(f"{own_file.path()}:{line}: {type(error).__name__}: {error}")
+        message = f"{own_file.path()}:{line}: {type(error).__name__}: {error}"
     elif own_file.path():
         what = f"a mistake in {own_file.path()}, or a bug in synmt"
-        console.error(f"this is {what}; please report a bug with the lines above")
+        message = f"this is {what}; please report a bug with the lines above"
     else:
-        console.error("this is a bug in synmt; please report it with the lines above")
+        message = "this is a bug in synmt; please report it with the lines above"
+    console.error(message, above="".join(traceback.format_exception(own_file.from_own(error))))
     return BUG
 
 

@@ -58,11 +58,15 @@ class _Handler(logging.Handler):
         debug(record.getMessage())
 
 
-def error(message: str) -> None:
-    """Prints a line that nothing hides, unless another process printed it (`share_errors`)."""
+def error(message: str, above: str = "") -> None:
+    """Prints a line that nothing hides, unless another process printed it (`share_errors`).
+
+    above: lines that are printed with it and before it, such as a traceback.
+    """
     line = f"{command}: {message}"
     if _errors is None or _is_new(line, _errors):
-        _line(line)
+        for one in (*above.splitlines(), line):
+            _line(one)
 
 
 def warn(message: str) -> None:

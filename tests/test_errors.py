@@ -142,6 +142,15 @@ def test_a_bug_keeps_its_traceback(lines):
     )
 
 
+def test_processes_that_find_the_same_bug_print_its_traceback_once(lines, monkeypatch, tmp_path):
+    monkeypatch.setattr(console, "_errors", str(tmp_path / "errors"))
+    for _ in range(2):  # processes
+        with pytest.raises(KeyError) as caught:
+            raise KeyError("deprel")
+        assert cli._status(caught.value) == BUG
+    assert lines().count("Traceback") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,7 +110,8 @@ def _start(
 class End:
     """How several processes ended.
 
-    statuses: of all. first: the statuses of those that failed before any was asked to end.
+    statuses: of all; that of one that was killed because it did not end when asked is -SIGTERM.
+    first: the statuses of those that failed before any was asked to end.
     is_told: whether a message says why; see `errors_file`.
     """
 
@@ -122,8 +123,9 @@ class End:
 def _watch(children: Children, request: signals.Request, errors: str) -> End:
     """Waits for all processes; a request or the failure of one makes it end the others."""
     first, is_told, deadline = None, False, float("inf")
+    hung: set[int] = set()  # the ranks of the processes that did not end in time
     while True:
-        statuses = [child.poll() for child in children]
+        statuses = _statuses(children, hung)
         failed = [status for status in statuses if status]
         if failed:
             deadline = min(deadline, time.monotonic() + GRACE)
@@ -135,9 +137,25 @@ def _watch(children: Children, request: signals.Request, errors: str) -> End:
         if len(ended) == len(statuses):
             return End(ended, first or (), is_told or (bool(request) and _has_text(errors)))
         if time.monotonic() > deadline:
-            for child in children:
-                child.kill()
+            hung |= _kill_running(children)
         time.sleep(TICK)
+
+
+def _statuses(children: Children, hung: Set[int]) -> list[int | None]:
+    """The status of each process, None while it runs. hung: the ranks of those killed here."""
+    polled = [child.poll() for child in children]
+    return [
+        -signal.SIGTERM if rank in hung and status == -signal.SIGKILL else status
+        for rank, status in enumerate(polled)
+    ]
+
+
+def _kill_running(children: Children) -> set[int]:
+    """Kills the processes that still run, and returns their ranks."""
+    running = {rank for rank, child in enumerate(children) if child.poll() is None}
+    for rank in running:
+        children[rank].kill()
+    return running
 
 
 def _has_text(path: str) -> bool:

@@ -59,6 +59,11 @@ SAVES = "trap 'echo saved >> $ERRORS; exit 75' TERM; echo; while :; do sleep 0.0
         ((SAVES, "echo no card >> $ERRORS; exit 78"), 78),
         ((SAVES, "kill -9 $$"), "a training process was killed"),
         (("exit 74", "kill -9 $$"), "a training process was killed"),
+        # Each lost the other, and one of them cannot end by itself.
+        (
+            ("exit 74", "trap '' TERM; echo; while :; do sleep 0.05; done"),
+            "cannot reach each other",
+        ),
         # Each lost the other.
         (("exit 74", "exit 74"), "cannot reach each other"),
         # Python itself said why it does not start.
@@ -84,6 +89,7 @@ def test_what_failed_first_decides_how_all_end(monkeypatch, tmp_path, scripts, o
 
     monkeypatch.setattr(launch, "_start", start)
     monkeypatch.setattr(launch, "_shared_file", file)
+    monkeypatch.setattr(launch, "GRACE", 1.0)
     if isinstance(outcome, int):
         assert launch.launch(["train"], 2) == outcome
     else:
