@@ -73,12 +73,11 @@ LOOK_AHEAD = BUFFER  # bytes; plain comments beyond these are text
 
 def detect(source: Source) -> tuple[Kind, Source]:
     """The kind of a stream, and the stream from its first byte. Waits for one record at most."""
-    head = b""
-    kind: Kind | None = None
-    while kind is None and len(head) < LOOK_AHEAD:
-        line = _line(source, head)
-        kind = _kind(line.removeprefix(BOM) if not head else line)
-        head += line
+    head, kind = b"", None
+    for line, head in _ahead(source):
+        is_first = len(line) == len(head)
+        if kind := _kind(line.removeprefix(BOM) if is_first else line):
+            break
     return kind or "text", replayed(head, source)
 
 
@@ -97,8 +96,7 @@ def detect_trees(source: Source) -> tuple[TreeKind, Source]:
     if kind != "text":
         return kind, source
     head = b""
-    while len(head) < LOOK_AHEAD and (line := _line(source, head)):
-        head += line
+    for line, head in _ahead(source):
         tokens = line.rstrip(b"\r\n").split(b" ")
         if len(tokens) > 1:
             has_arc = any(is_symbol(token.decode("utf-8", "replace")) for token in tokens)
@@ -111,12 +109,10 @@ def detect_file(source: Source) -> tuple[TreeKind | FileKind, Source]:
 
     Waits for one record at most.
     """
-    head = _line(source, b"")
-    while len(head) < LOOK_AHEAD and head[-1:] == b"\n" and _is_aside(head):
-        line = _line(source, head)
-        if not line:
+    head = b""
+    for _, head in _ahead(source):
+        if head[-1:] != b"\n" or not _is_aside(head):
             break
-        head += line
     first = head.removeprefix(BOM)
     kind = _other_kind(first)
     source = replayed(head, source)
@@ -153,14 +149,14 @@ def table_of(header: bytes) -> str:
 def detect_brackets(source: Source) -> tuple[str, Source]:
     """The same as `detect`, but `penn` for text whose first line begins with a bracket."""
     kind, source = detect(source)
-    head = line = b""
-    while kind == "text" and len(head) < LOOK_AHEAD and not line.strip():
-        line = _line(source, head)
-        head += line
-        if not line:
-            break
-    brackets = kind == "text" and line.removeprefix(BOM).lstrip().startswith(b"(")
-    return "penn" if brackets else kind, replayed(head, source) if head else source
+    if kind != "text":
+        return kind, source
+    head = b""
+    for line, head in _ahead(source):
+        if line.strip():
+            has_bracket = line.removeprefix(BOM).lstrip().startswith(b"(")
+            return "penn" if has_bracket else kind, replayed(head, source)
+    return kind, replayed(head, source)
 
 
 def detected(
@@ -185,6 +181,14 @@ def guessed(source: Source, detect: Callable[[Source], tuple[K, Source]]) -> tup
     """
     kind, source = detect(source)
     return kind, replace(source, guessed=kind == "jsonl")
+
+
+def _ahead(source: Source) -> Iterator[tuple[bytes, bytes]]:
+    """Yields each next line, and all lines read so far, up to LOOK_AHEAD bytes."""
+    head = b""
+    while len(head) < LOOK_AHEAD and (line := _line(source, head)):
+        head += line
+        yield line, head
 
 
 def _line(source: Source, head: bytes) -> bytes:

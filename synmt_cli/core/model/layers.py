@@ -224,7 +224,7 @@ class Stack(nn.Module):
 
     def loss_names(self) -> set[str]:
         """The names of the modifiers that may have a loss."""
-        return {m.name for m in self.modifiers if type(m).loss is not Modifier.loss}
+        return {m.name for m in self.modifiers if m.overrides("loss")}
 
     def prepare(self, side: Side) -> list[Active]:
         """Every modifier with its state for this batch."""

@@ -156,12 +156,11 @@ class Modifier(nn.Module):
     @property
     def changes_scores(self) -> bool:
         """Whether it may change attention scores in its layers, apart from the mask."""
-        own = type(self)
-        return not (
-            own.scores is Modifier.scores
-            and own.added is Modifier.added
-            and own.related is Modifier.related
-        )
+        return any(map(self.overrides, ("scores", "added", "related")))
+
+    def overrides(self, hook: str) -> bool:
+        """Whether the variant has a hook of its own."""
+        return getattr(type(self), hook) is not getattr(Modifier, hook)
 
     def prepare(self, side: Side) -> Any:
         """Work that depends only on the batch, e.g. a (B, T, T) distance."""
@@ -224,23 +223,20 @@ class Active(NamedTuple):
     @property
     def is_eager(self) -> bool:
         """Whether it has a hook between the steps of attention, which fused attention hides."""
-        variant = type(self.modifier)
-        return variant.scores is not Modifier.scores or variant.context is not Modifier.context
+        return self.modifier.overrides("scores") or self.modifier.overrides("context")
 
     @property
     def is_only_mask(self) -> bool:
         """Whether it changes nothing in attention but which tokens are seen."""
-        has_context = type(self.modifier).context is not Modifier.context
-        return not (self.modifier.changes_scores or has_context)
+        return not (self.modifier.changes_scores or self.modifier.overrides("context"))
 
     @property
     def is_related(self) -> bool:
         """Whether it has vectors of relations, which torch's fused attention does not know."""
-        return type(self.modifier).related is not Modifier.related
+        return self.modifier.overrides("related")
 
     @property
     def is_only_related(self) -> bool:
         """Whether it changes attention by vectors of relations alone."""
-        variant = type(self.modifier)
-        is_fused = variant.added is Modifier.added and variant.visible is Modifier.visible
-        return self.is_related and is_fused and not self.is_eager
+        others = ("scores", "added", "visible", "context")
+        return self.is_related and not any(map(self.modifier.overrides, others))

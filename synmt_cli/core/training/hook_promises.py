@@ -33,7 +33,7 @@ def watched(places: Places) -> Iterator[None]:
         _Hook(modifier, name, getattr(modifier, name), shape, pad)
         for modifier, shape, pad in places
         for name in ("prepare", *PROMISES)
-        if overrides(modifier, name)
+        if modifier.overrides(name)
     ]
     for hook in hooks:
         setattr(hook.modifier, hook.name, partial(_checked, hook))
@@ -42,11 +42,6 @@ def watched(places: Places) -> Iterator[None]:
     finally:
         for hook in hooks:
             delattr(hook.modifier, hook.name)
-
-
-def overrides(modifier: Modifier, hook: str) -> bool:
-    """Whether a modifier has a hook of its own."""
-    return getattr(type(modifier), hook) is not getattr(Modifier, hook)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import building
 from synmt_cli.core.run.config import Config
 from synmt_cli.core.text.vocabulary import BOS, EOS
-from synmt_cli.core.training.hook_promises import ATTENTION, PROMISES, Shape, overrides, watched
+from synmt_cli.core.training.hook_promises import ATTENTION, PROMISES, Shape, watched
 from synmt_cli.core.variants import own_file
 from synmt_cli.errors import ConfigError
 from synmt_cli.formats.record import Record
@@ -192,7 +192,7 @@ def _unheard(modifiers: Sequence[Modifier]) -> Iterator[str]:
     """Names modifiers without hooks, hooks that are never called, and tensors that never learn."""
     for modifier in modifiers:
         name = f"variant {modifier.name}: {type(modifier).__name__}"
-        hooks = [hook for hook in PROMISES if overrides(modifier, hook)]
+        hooks = [hook for hook in PROMISES if modifier.overrides(hook)]
         of_attention = [hook for hook in hooks if hook in ATTENTION]
         if not hooks:
             none = f"{name} changes nothing: it has none of the hooks {', '.join(PROMISES)}"

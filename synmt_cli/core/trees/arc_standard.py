@@ -143,17 +143,18 @@ class Configuration(NamedTuple):
         return self._with_piece(move, grows=move == Move.CONTINUE)
 
     def after_any(self, move: Move) -> Configuration:
-        """The configuration after any move; illegal moves are passed over. Call on `open_to(move)`.
+        """The configuration after any move; illegal moves are passed over.
 
         Pieces are never passed over: one that cannot continue a word begins one, and any piece
         after a GLUE or a SPACE belongs to the word that they open.
         """
-        if move != Move.FINISH and self.allows(move):
-            return self.after(move)
+        here = self.open_to(move)
+        if move != Move.FINISH and here.allows(move):
+            return here.after(move)
         if move in PIECES:
-            return self._with_piece(move, grows=self.last in OPENING)
+            return here._with_piece(move, grows=here.last in OPENING)
         # With FINISH as the last move no piece continues a word.
-        return self._next(Move.FINISH, self.top, self.n_words)
+        return here._next(Move.FINISH, here.top, here.n_words)
 
     def open_to(self, move: Move) -> Configuration:
         """This configuration without an opened word or a direction that awaits another move."""

@@ -88,8 +88,6 @@ def follow(rng, split, constrained, limit, n_steps):
 def state_of(moves, split, lenient):
     state = Configuration(split=split)
     for move in moves:
-        if lenient:
-            state = state.open_to(move)
         state = state.after_any(move) if lenient else state.after(move)
     return state
 
