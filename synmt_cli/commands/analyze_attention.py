@@ -83,7 +83,7 @@ def analyze_attention(
         from synmt_cli.core.analysis.attention import AttentionExtractor
         from synmt_cli.core.analysis.opened_run import open_run
         from synmt_cli.core.decoding.translator import windows
-        from synmt_cli.core.jobs.translation.job import checked
+        from synmt_cli.core.jobs.translation.job import without_places
         from synmt_cli.core.run import device as devices
         from synmt_cli.formats import attention
 
@@ -92,9 +92,9 @@ def analyze_attention(
         extractor = AttentionExtractor(run, stack, chosen_layers, chosen_heads)
         placed = run.reader().read(paths, kind)
         if stack != "encoder":
-            placed = with_targets(placed, writes_trees=run.model.grammar is not None)
+            placed = requiring_targets(placed, writes_trees=run.model.grammar is not None)
         n_without = 0
-        for records in bar.finished(bar.taken(windows(checked(placed, strict), window))):
+        for records in bar.finished(bar.taken(windows(without_places(placed, strict), window))):
             for one in extractor.extract(records, max_pieces):
                 writer.write(attention.to_bytes(one, decimals))
                 n_without += one.status != OK
@@ -103,7 +103,7 @@ def analyze_attention(
         console.warn(f"{n_without:,} of {bar.done:,} segments have no weights: see their status")
 
 
-def with_targets(placed: Placed, writes_trees: bool) -> Placed:
+def requiring_targets(placed: Placed, writes_trees: bool) -> Placed:
     """Yields the records. Raises DataError at the first one without what the decoder writes."""
     field, option = ("transitions", "--tgt-conllu") if writes_trees else ("tgt_pieces", "--tgt")
     for record, place in placed:

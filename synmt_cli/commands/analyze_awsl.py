@@ -79,7 +79,7 @@ def analyze_awsl(
     ):
         from synmt_cli.core.analysis.awsl import acting, measure
         from synmt_cli.core.analysis.records_with_trees import notes, open_all
-        from synmt_cli.core.jobs.translation.job import checked
+        from synmt_cli.core.jobs.translation.job import without_places
         from synmt_cli.core.run import device as devices
 
         devices.set_threads(threads)
@@ -87,7 +87,7 @@ def analyze_awsl(
         encoders = [run.model.encoder for run in runs]
         changed = [acting(one, layer) for one in encoders for layer in range(len(one.layers))]
         options.refuse({"--plot: no variant changes a layer's scores": plot and not any(changed)})
-        records = checked(runs[0].reader().read(paths, kind), strict)
+        records = without_places(runs[0].reader().read(paths, kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance)
         for note in notes(report.left_out, bar.done, reading.source_name(paths[0])):

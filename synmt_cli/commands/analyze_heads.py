@@ -77,12 +77,12 @@ def analyze_heads(
     ):
         from synmt_cli.core.analysis.attention_heads import measure
         from synmt_cli.core.analysis.records_with_trees import notes, open_all
-        from synmt_cli.core.jobs.translation.job import checked
+        from synmt_cli.core.jobs.translation.job import without_places
         from synmt_cli.core.run import device as devices
 
         devices.set_threads(threads)
         runs = open_all(model, checkpoint, devices.choose(device), parser)
-        records = checked(runs[0].reader().read(paths, kind), strict)
+        records = without_places(runs[0].reader().read(paths, kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance, subtypes=subtypes, least=least)
         for note in notes(report.left_out, bar.done, reading.source_name(paths[0])):

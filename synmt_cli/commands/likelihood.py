@@ -110,7 +110,7 @@ def likelihood(
         writer = stack.enter_context(writing.output(output, line_buffered))
         bar = stack.enter_context(console.progress("scored", files=paths, output=output))
         from synmt_cli.core.decoding.translator import SearchSettings
-        from synmt_cli.core.jobs.translation.job import Wanted, placed
+        from synmt_cli.core.jobs.translation.job import Wanted, ending_at_failures
         from synmt_cli.core.jobs.translation.likelihood import FORMATS, LikelihoodJob, remarks
 
         settings = SearchSettings(
@@ -122,7 +122,7 @@ def likelihood(
             job.refuse_text()
         source, needs_trees = job.members.vocabularies.source, bool(job.members.encoding.needs)
         reader = job.reader(parser, ahead=window)
-        records = placed(reader.read(paths, kind, on_bad_tree, targets), strict)
+        records = ending_at_failures(reader.read(paths, kind, on_bad_tree, targets), strict)
         waited = (lambda: reader.waited) if reading.is_streamed([*paths, *targets]) else None
         for scored in job.scored(records, window, console.warn, bar, waited):
             for record, found in scored:

@@ -301,8 +301,8 @@ def train(
 
         require()
     memory.bound_caches(memory.KERNELS_IN_TRAINING)
-    begun = beginning(pretrained, checkpoint, run)
-    choice = over(choice, begun)
+    first_model = opened_pretrained(pretrained, checkpoint, run)
+    choice = over(choice, first_model)
     resolved = choice.provisional()  # refused here once, not by each process
     if not is_launched():
         try_variants(resolved)
@@ -322,7 +322,7 @@ def train(
         from synmt_cli.core.training.session import Inputs, open_session
 
         set_threads(threads)
-        inputs = Inputs(train, dev, spm, tgt_spm, parser, parser_link, num_workers, begun)
+        inputs = Inputs(train, dev, spm, tgt_spm, parser, parser_link, num_workers, first_model)
         open_it = partial(open_session, resolved, inputs, device, request)
         if dry_run:
             if nproc > 1:
@@ -348,7 +348,7 @@ def left_to_launcher() -> Iterator[None]:
         raise SystemExit(error.exit_code) from error
 
 
-def beginning(name: str, checkpoint: str, folder: str) -> Pretrained | None:
+def opened_pretrained(name: str, checkpoint: str, folder: str) -> Pretrained | None:
     """The model that the run in `folder` begins with, or began with, if any. Raises SynmtError."""
     from synmt_cli.core.run.directory import Run
     from synmt_cli.core.training.saving.run_folder import begun_with
@@ -361,15 +361,15 @@ def beginning(name: str, checkpoint: str, folder: str) -> Pretrained | None:
     return pretrained.find(name, checkpoint, run)
 
 
-def over(choice: Choice, begun: Pretrained | None) -> Choice:
+def over(choice: Choice, pretrained: Pretrained | None) -> Choice:
     """The choice, on top of the architecture of the model that a run begins with, if any.
 
     Raises SynmtError if the two do not fit.
     """
-    if begun is None:
+    if pretrained is None:
         return choice
-    choice = begun.choice(choice)
-    begun.refuse_another(choice.provisional())
+    choice = pretrained.choice(choice)
+    pretrained.refuse_another(choice.provisional())
     return choice
 
 
@@ -409,9 +409,9 @@ def run_training(
             return 0 if getattr(end, "finished", False) else Stopped.exit_code
         if is_resumed:
             console.info(f"resuming {path} at step {first_step:,}")
-            if behind := limit_behind(trainer):
+            if passed := passed_limit(trainer):
                 console.warn(
-                    f"{path} is past training.{behind}: no update is made, and it does "
+                    f"{path} is past training.{passed}: no update is made, and it does "
                     "not compare with runs that end there"
                 )
         else:
@@ -422,7 +422,7 @@ def run_training(
     return 0
 
 
-def limit_behind(trainer: Trainer) -> str:
+def passed_limit(trainer: Trainer) -> str:
     """The limit, name and value, that a resumed run had already passed, or ""."""
     state, settings = trainer.state, trainer.settings
     if state.step > settings.max_steps:
@@ -434,8 +434,8 @@ def limit_behind(trainer: Trainer) -> str:
 
 def settled(session: Session, choice: Choice, place: Run | None = None) -> Session:
     """The session with its final settings. Reports those that nobody named."""
-    session, told = session.settled(choice, place)
-    for line in told:
+    session, notes = session.settled(choice, place)
+    for line in notes:
         console.info(line)
     return session
 
@@ -561,9 +561,9 @@ def try_variants(config: Config) -> None:
 
 def report_beginning(session: Session, trainer: Trainer) -> None:
     """Says which model's weights a run begins with, and what is new to that model."""
-    if begun := session.inputs.pretrained:
+    if pretrained := session.inputs.pretrained:
         labels = session.train.encoding.labels
-        for line in begun.told(trainer.model, trainer.vocabularies, labels):
+        for line in pretrained.introduction(trainer.model, trainer.vocabularies, labels):
             console.info(line)
         console.info(f"preset {session.config.preset}, except for its [model]")
 

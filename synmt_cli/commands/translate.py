@@ -258,7 +258,7 @@ def translate(
         from synmt_cli.core.decoding.hypothesis import LengthLimit
         from synmt_cli.core.decoding.sampling import Sampling
         from synmt_cli.core.decoding.translator import SearchSettings
-        from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted, placed
+        from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted, ending_at_failures
         from synmt_cli.core.jobs.translation.output import remarks, written
 
         settings = SearchSettings(
@@ -290,7 +290,7 @@ def translate(
         forms = [written(name, target, counts, nbest) for name in names]
         needs_trees = bool(job.members.encoding.needs)
         reader = job.reader(parser, ahead=window)
-        records = placed(reader.read(paths, kind, on_bad_tree), strict)
+        records = ending_at_failures(reader.read(paths, kind, on_bad_tree), strict)
         waited = (lambda: reader.waited) if reading.is_streamed(paths) else None
         for translated in job.translated(records, window, console.warn, bar, waited):
             for one in translated:

@@ -117,14 +117,15 @@ def tune(
     ):
         from synmt_cli.core.decoding.translator import SearchSettings
         from synmt_cli.core.evaluation.tuning import Tuning
-        from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted, placed
+        from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted, ending_at_failures
 
         tokenizers.bleu(tokenize)  # what it lacks is reported before anything is translated
         settings = SearchSettings(beam=beam, patience=patience or math.inf, batch_size=batch_size)
         wanted = Wanted(device, "torch", "fp32")
         job = TranslateJob(model, checkpoint, wanted, settings, jobs, threads)
         references: list[str] = []
-        records = with_references(placed(job.reader("").read(paths, "jsonl"), strict))
+        given = job.reader("").read(paths, "jsonl")
+        records = requiring_references(ending_at_failures(given, strict))
         lines: list[list[str]] = [[] for _ in values]
         n_cut, n_closed = [0] * len(values), [0] * len(values)
         for each in job.translated_each(records, 1000, console.warn, bar, values):
@@ -177,7 +178,7 @@ def grid(text: str) -> list[float]:
     return [float(low + i * step) for i in range(n)]
 
 
-def with_references(records: Placed) -> Placed:
+def requiring_references(records: Placed) -> Placed:
     """Yields the same records. Raises DataError at the first without a target."""
     for record, place in records:
         if record.tgt is None:

@@ -28,6 +28,7 @@ STATUSES = OK, EMPTY, FAILED, SKIPPED = ("ok", "empty", "failed", "skipped")
 UNPARSED = (FAILED, SKIPPED)  # lines that have no tree, for a reason
 DEPTH_LIMIT = 100  # nested lists and objects in an unknown field
 LARGEST = 2**63  # greater integers arrive as rounded floats
+NO_WORD = -1  # in piece_word: a piece that belongs to no word
 TREE = ("words", "spans", "heads", "deprels", "upos")
 _NAMES = {
     str: "a string",

@@ -20,7 +20,7 @@ from synmt_cli.core.decoding import ensemble
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
 from synmt_cli.core.decoding.search import search
 from synmt_cli.core.decoding.translator import SearchSettings
-from synmt_cli.core.jobs.translation.job import Wanted, placed
+from synmt_cli.core.jobs.translation.job import Wanted, ending_at_failures
 from synmt_cli.core.jobs.translation.likelihood import LikelihoodJob
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
@@ -312,7 +312,9 @@ def test_a_line_is_scored_while_the_pipe_waits(shop):
     progress = SimpleNamespace(taken=iter, finished=iter, tick=lambda n, of: None)
     output, input = os.pipe()
     with open(input, "wb", buffering=0) as writer:
-        given = placed(job.reader("", ahead=1).read([f"/dev/fd/{output}"]), strict=False)
+        given = ending_at_failures(
+            job.reader("", ahead=1).read([f"/dev/fd/{output}"]), strict=False
+        )
         results = job.scored(given, 1, print, progress, waited=float)
         for text in ("The dog sleeps.", "A cat sees the dog."):
             writer.write(f'{{"src":"{text}","tgt":"x"}}\n'.encode())

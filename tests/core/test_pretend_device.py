@@ -164,7 +164,8 @@ def test_an_ensemble_finds_what_it_finds_on_the_cpu():
 
 def test_what_ctranslate2_gets_of_torch_is_copied_once_a_batch():
     model, found = build("gps+rel")[0].eval(), []
-    encoder, names = ctranslate2_model.lower(model.encoder), [*map(str, range(launches.N_IDS))]
+    encoder = ctranslate2_model.cut_to_lower(model.encoder)
+    names = [*map(str, range(launches.N_IDS))]
     for device in (torch.device("cpu"), pretend.DEVICE):
         given = ctranslate2_model.CTranslate2Model({}, "fp32", names, names, None, encoder)
         encoder.to(device)

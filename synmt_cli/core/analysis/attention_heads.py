@@ -26,10 +26,9 @@ from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.trees.features import NONE
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.trees.relations import universal
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import NO_WORD, Record
 from synmt_cli.formats.reports.analysis.heads import (
     DIRECTIONS,
     HeadFigures,
@@ -70,7 +69,7 @@ def pieces_of_words(records: Sequence[Record], width: int) -> Tensor:
     members = np.zeros((len(records), n_words, width), np.float32)
     for row, record in enumerate(records):
         words = np.array(record.piece_word or (), dtype=np.int64)
-        places = np.flatnonzero(words != NONE)
+        places = np.flatnonzero(words != NO_WORD)
         members[row, words[places], places] = 1.0
     return torch.from_numpy(members)
 
@@ -127,7 +126,7 @@ class HeadMeter:
         found: list[tuple[int, int, int]] = []
         relations: list[str] = []
         for row, record in enumerate(records):
-            with_pieces = {*(record.piece_word or ())} - {NONE}
+            with_pieces = {*(record.piece_word or ())} - {NO_WORD}
             for word, head in enumerate(record.heads or ()):
                 if head != ROOT and {word, head} <= with_pieces:
                     found.append((row, word, head))
@@ -197,7 +196,7 @@ def measure(
     """
     meters = [HeadMeter(run.model, subtypes=subtypes) for run in runs]
     to = [(run, meter.add) for run, meter in zip(runs, meters, strict=True)]
-    left_out = records_with_trees.show(to, records, max_pieces, on_records)
+    left_out = records_with_trees.feed(to, records, max_pieces, on_records)
     figures = [
         RunFigures(run.name, run.variant, meter.n_sentences, meter.relations())
         for run, meter in zip(runs, meters, strict=True)

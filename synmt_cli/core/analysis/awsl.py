@@ -114,7 +114,7 @@ def measure(
         return lambda _, side: meter.add(side)
 
     to = [(run, add_to(meter)) for run, meter in zip(runs, meters, strict=True)]
-    left_out = records_with_trees.show(to, records, max_pieces, on_records)
+    left_out = records_with_trees.feed(to, records, max_pieces, on_records)
     weights = [
         RunWeights(run.name, run.variant, meter.n_sentences, meter.layers())
         for run, meter in zip(runs, meters, strict=True)

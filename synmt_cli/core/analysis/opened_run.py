@@ -84,7 +84,7 @@ def open_run(
         loaded.vocabularies,
         loaded.encoding,
         loaded.prepare,
-        loaded.parser(parser),
+        loaded.parser_loader(parser),
         device,
     )
 

@@ -9,7 +9,7 @@ from synmt_cli.core.analysis.opened_run import OpenedRun, open_run, refuse_other
 from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.errors import DataError
-from synmt_cli.formats.record import OK, Record
+from synmt_cli.formats.record import NO_WORD, OK, Record
 
 _NEEDS = ("sentence",)  # so that text is parsed, even for a run without syntax
 WITHOUT = "without a tree"
@@ -26,8 +26,8 @@ def open_all(
     return runs
 
 
-def show(
-    to: Sequence[tuple[OpenedRun, Add]],
+def feed(
+    meters: Sequence[tuple[OpenedRun, Add]],
     records: Iterable[Record],
     max_pieces: int,
     on_records: Callable[[int], None],
@@ -44,7 +44,7 @@ def show(
                 left_out[reason] += 1
             else:
                 kept.append(record)
-        for run, add in to:
+        for run, add in meters:
             prepared = [run.prepared(record) for record in kept]
             for rows, side in run.batches(prepared):
                 add([prepared[row] for row in rows], side)
@@ -71,7 +71,7 @@ def _unfit(record: Record, max_pieces: int) -> str:
     """Why there is nothing to measure, or ""."""
     if record.status != OK:
         return record.status
-    if all(word < 0 for word in record.piece_word or ()) or not record.heads:
+    if all(word == NO_WORD for word in record.piece_word or ()) or not record.heads:
         return WITHOUT
     if len(record.pieces or ()) > max_pieces:
         return f"of more than {max_pieces:,} pieces"

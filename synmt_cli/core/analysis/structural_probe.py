@@ -35,7 +35,7 @@ from synmt_cli.core.analysis.tree_geometry import (
 from synmt_cli.core.run.device import one_thread
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.record import OK, Record
+from synmt_cli.formats.record import NO_WORD, OK, Record
 from synmt_cli.formats.reports.analysis.structural_probes import StructuralFigures
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN
 
@@ -174,13 +174,13 @@ def _gold(record: Record, words: Sequence[int]) -> Geometry:
 
 def words_of(record: Record) -> list[int]:
     """The words that have pieces, in order; of a multiword token that is only the first."""
-    return sorted({word for word in record.piece_word or () if word >= 0})
+    return sorted({word for word in record.piece_word or () if word != NO_WORD})
 
 
 def word_states(states: Tensor, piece_word: Sequence[int], words: Sequence[int]) -> Tensor:
     """The mean of each word's pieces, (n, D). states: (T, D), of the pieces and what follows."""
     place = {word: i for i, word in enumerate(words)}
-    pieces = [i for i, word in enumerate(piece_word) if word >= 0]
+    pieces = [i for i, word in enumerate(piece_word) if word != NO_WORD]
     owners = torch.tensor([place[piece_word[i]] for i in pieces])
     sums = states.new_zeros(len(words), states.size(1)).index_add_(0, owners, states[pieces])
     return sums / torch.bincount(owners, minlength=len(words))[:, None]

@@ -66,16 +66,16 @@ class Corpus:
         sides = source, target, features, target_features
         return cls(*sides, encoding, references, left_out, n_pieces, n_treeless)
 
-    def lengths_of(self, rows: Array) -> Array:
+    def target_pieces_of(self, rows: Array) -> Array:
         """The lengths of the targets of some pairs, in pieces, EOS counted, (len(rows),)."""
         if self.n_pieces is None:
             return self.target.lengths_of(rows) + 1
         lengths: Array = self.n_pieces[rows].astype(np.int64) + 1
         return lengths
 
-    def longer_sides_of(self, rows: Array) -> Array:
+    def longer_sides_in_pieces(self, rows: Array) -> Array:
         """The lengths of the longer sides of some pairs, in pieces, EOS counted, (len(rows),)."""
-        longer: Array = np.maximum(self.lengths_of(rows), self.source.lengths_of(rows))
+        longer: Array = np.maximum(self.target_pieces_of(rows), self.source.lengths_of(rows))
         return longer
 
     def __len__(self) -> int:
@@ -83,8 +83,8 @@ class Corpus:
 
     @property
     def n_target_pieces(self) -> int:
-        """The sum of the lengths of all targets, as `lengths_of` counts them."""
-        return int(self.lengths_of(np.arange(len(self))).sum())
+        """The sum of the lengths of all targets, as `target_pieces_of` counts them."""
+        return int(self.target_pieces_of(np.arange(len(self))).sum())
 
     @property
     def n_tokens(self) -> int:
@@ -130,9 +130,9 @@ class Corpus:
         """
         for i, rows in enumerate(_windows(len(self), seed, epoch)):
             random = np.random.default_rng([seed, epoch, i] if i else [seed, epoch])
-            target, source = self.lengths_of(rows), self.source.lengths_of(rows)
+            target, source = self.target_pieces_of(rows), self.source.lengths_of(rows)
             order = np.lexsort((random.random(len(rows)), source, target))
-            batches = fill(order, self.longer_sides_of(rows), batch_tokens, batch_sentences)
+            batches = fill(order, self.longer_sides_in_pieces(rows), batch_tokens, batch_sentences)
             for n in random.permutation(len(batches)):
                 yield rows[batches[n]]
 

@@ -16,14 +16,14 @@ import torch
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.model.modifier import Paths
 
-NONE = 0
+UNKNOWN_LABEL = 0  # also the id of no label
 
 
 class Labels:
-    """The ids of labels. growing: whether a new label gets the next id, or NONE."""
+    """The ids of labels. growing: whether a new label gets the next id, or UNKNOWN_LABEL."""
 
     def __init__(self, names: Iterable[str] = (), growing: bool = False) -> None:
-        self._ids = {name: id for id, name in enumerate(names, NONE + 1)}
+        self._ids = {name: id for id, name in enumerate(names, UNKNOWN_LABEL + 1)}
         self.growing = growing
 
     def __len__(self) -> int:
@@ -44,12 +44,15 @@ class Labels:
         [2, 2, 0, 0]
         """
         if name and self.growing:
-            return self._ids.setdefault(name, len(self._ids) + NONE + 1)
-        return self._ids.get(name) or self._ids.get(name.partition(":")[0], NONE)
+            return self._ids.setdefault(name, len(self._ids) + UNKNOWN_LABEL + 1)
+        return self._ids.get(name) or self._ids.get(name.partition(":")[0], UNKNOWN_LABEL)
 
     def merge(self, others: Labels) -> Array:
-        """Returns the id here of each label of `others`, indexed by its id there, NONE first."""
-        return np.array([NONE, *map(self.id, others.names)], np.int64)
+        """Adds the labels of `others`, if these here grow.
+
+        Returns the id here of each label, indexed by its id there.
+        """
+        return np.array([UNKNOWN_LABEL, *map(self.id, others.names)], np.int64)
 
 
 class PathTree:
@@ -61,7 +64,7 @@ class PathTree:
 
     def __init__(self, table: Array | None = None) -> None:
         """table: that of another tree; may be a mapped file, which is not read until it is used."""
-        root = np.array([(NONE, 0, 0)], np.int64)
+        root = np.array([(UNKNOWN_LABEL, 0, 0)], np.int64)
         self._table = root if table is None else table
         self._added: list[tuple[int, int, int]] = []  # rows that follow those of the table
 

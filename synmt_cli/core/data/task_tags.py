@@ -8,7 +8,7 @@ from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
 from synmt_cli.core.transitions.brackets import shown
 from synmt_cli.core.trees.features import EMITTED, tree_of
 from synmt_cli.errors import ConfigError, Place
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import NO_WORD, Record
 
 TRANSLATE, PARSE = TAGS = ("<TR>", "<PA>")
 
@@ -27,7 +27,7 @@ def tagged(record: Record, tag: str = TRANSLATE) -> Record:
     before, after = [] if begins else [tag], [] if ends else [tag]
     piece_word = record.piece_word
     if piece_word is not None:
-        piece_word = [*(-1 for _ in before), *piece_word, *(-1 for _ in after)]
+        piece_word = [*(NO_WORD for _ in before), *piece_word, *(NO_WORD for _ in after)]
     return changed(record, pieces=[*before, *record.pieces, *after], piece_word=piece_word)
 
 

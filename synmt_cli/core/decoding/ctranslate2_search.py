@@ -204,7 +204,7 @@ class CTranslate2Search:
         kind = HALF.get(self._model.precision)
         with torch.inference_mode(), torch.autocast(self._device.type, kind, kind is not None):
             here = to_device(side, self._device)
-            states = encoder.lower(here, len(encoder.layers)).flatten(0, 1)  # (B * S, D)
+            states = encoder.up_to_attention(here, len(encoder.layers)).flatten(0, 1)  # (B * S, D)
             if side.pad is not None:  # asked on the CPU, where nobody waits for it
                 real = (~side.pad).flatten().nonzero()[:, 0]
                 states = states.index_select(0, moved(real, self._device))  # (n, D)

@@ -38,7 +38,7 @@ class Ensemble:
     prepare: Callable[[Record], Record]
     parsers: dict[Path, tuple[str, str] | None]
 
-    def parser(self, override: str = "") -> Callable[[], Parser] | None:
+    def parser_loader(self, override: str = "") -> Callable[[], Parser] | None:
         """A function that loads the parser for text; None if no model needs a tree.
 
         The function raises Unavailable, and ConfigError if the models need different parsers.

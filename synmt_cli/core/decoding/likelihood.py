@@ -163,7 +163,7 @@ class TeacherForcing:
         return Corpus.of(columns, encoding, [], Counter(), 0)
 
     def _batches(self, corpus: Corpus) -> Iterator[Array]:
-        lengths = corpus.longer_sides_of(np.arange(len(corpus)))
+        lengths = corpus.longer_sides_in_pieces(np.arange(len(corpus)))
         yield from by_length(lengths, self.settings.batch_pieces, self.settings.batch_size)
 
     def _token_log_probs(self, batch: Batch) -> Tensor:

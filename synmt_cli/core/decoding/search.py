@@ -104,7 +104,7 @@ def encoded(
     tokens = Tokens.of_lengths(lengths, whole(width), sides[0].ids.device)
     keys_values = []
     for model, side in zip(models, sides, strict=True):
-        states = model.encoder.of_tokens(side.widened(whole(width)), tokens)  # (N, D)
+        states = model.encoder.forward_unpadded(side.widened(whole(width)), tokens)  # (N, D)
         # For each layer (B, S, 2, H, D / H); together (layers, 2, B, H, S, D / H).
         every = [layer.cross.keys_values_of(states, tokens) for layer in model.decoder.layers]
         keys_values.append(torch.stack([own.permute(2, 0, 3, 1, 4) for own in every]))

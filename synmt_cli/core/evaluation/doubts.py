@@ -20,11 +20,11 @@ def of_texts(
     systems: Sequence[str],
     metrics: Sequence[str],
     tokenize: str,
-    of_tokens: Sequence[str],
+    counting_tokens: Sequence[str],
 ) -> Iterator[str]:
     """Yields a line for each doubt. texts: the lines of each file.
 
-    of_tokens: the metrics that count the tokens of `tokenize`.
+    counting_tokens: the metrics that count the tokens of `tokenize`.
     """
     texts = {reading.source_name(name): lines for name, lines in texts.items()}
     references, systems = ([*map(reading.source_name, of)] for of in (references, systems))
@@ -37,7 +37,7 @@ def of_texts(
     yield from _other_forms(texts, references, systems)
     if "ter" in metrics:
         yield from _slow_lines(texts, systems)
-    if not {*metrics}.isdisjoint(of_tokens):
+    if not {*metrics}.isdisjoint(counting_tokens):
         yield from _unspaced(texts, references, tokenize)
 
 

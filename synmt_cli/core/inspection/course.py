@@ -73,7 +73,7 @@ def described(points: Sequence[Point], metric: str) -> dict[str, Any]:
         facts[metric] = f"{curve(values)} {values[0]:.2f} to {values[-1]:.2f}"
     facts["perplexity"] = f"{curve(perplexities)} {perplexities[0]:.2f} to {perplexities[-1]:.2f}"
     facts["trend"] = trend(points)
-    if metric != "loss" and (doubt := doubts(points)):
+    if metric != "loss" and (doubt := doubt_of_best(points)):
         facts["best"] = doubt
     return facts
 
@@ -148,7 +148,7 @@ def spread(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum(r * r for r in residuals) / len(residuals) / 1.5)
 
 
-def doubts(points: Sequence[Point]) -> str:
+def doubt_of_best(points: Sequence[Point]) -> str:
     """Why the best validation may be luck, "" if nothing says so."""
     if len(points) < ENOUGH:
         return "of few validations"

@@ -13,7 +13,7 @@ from synmt_cli.core.trees.features import EMITTED, MATRICES, PieceTree, tree_of
 from synmt_cli.core.trees.heads import depths
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import RawBlocks, Sentence
-from synmt_cli.formats.record import EMPTY, OK, SKIPPED, Record
+from synmt_cli.formats.record import EMPTY, NO_WORD, OK, SKIPPED, Record
 from synmt_cli.formats.transitions import is_symbol
 
 LARGEST = 1_000_000  # values of one emitted feature that is not linear in the sentence
@@ -57,7 +57,7 @@ class Featurizer:
         one = Record(id, line, EMPTY if not line.strip() else OK)
         if self.source is not None:
             one.pieces = self.source.pieces(line)
-            one.piece_word = [-1] * len(one.pieces)
+            one.piece_word = [NO_WORD] * len(one.pieces)
             one.vocab = self.fingerprint
         self._add_target(one, target)
         return one

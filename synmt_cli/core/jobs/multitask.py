@@ -34,7 +34,7 @@ from synmt_cli.core.transitions.brackets import (
 from synmt_cli.errors import ConfigError, DataError, Place, quoted
 from synmt_cli.formats import penn, record
 from synmt_cli.formats.penn import Constituent, Item
-from synmt_cli.formats.record import EMPTY, OK, Record
+from synmt_cli.formats.record import EMPTY, NO_WORD, OK, Record
 from synmt_cli.io import reading
 
 HOW = "synmt multitask --format symbols"
@@ -154,7 +154,7 @@ class MultitaskJob:
             record,
             id=f"{record.id}:PA",
             pieces=bracketed,
-            piece_word=[-1 if i < 0 or not piece_word else piece_word[i] for i in indices],
+            piece_word=[NO_WORD if i < 0 or not piece_word else piece_word[i] for i in indices],
         )
 
 

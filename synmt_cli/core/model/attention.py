@@ -183,7 +183,7 @@ class SelfAttention(nn.Module):
         context = self._context(x, qkv, allowed, causal, active)  # (B, Tq, D)
         return self.out(context if keep is None else keep(context))
 
-    def of_tokens(
+    def forward_unpadded(
         self, x: Tensor, tokens: Tokens, allowed: Tensor | None, active: Sequence[Active]
     ) -> Tensor:
         """Like `forward`, for tokens without padding, (N, D) -> (N, D); `allowed` is the same."""

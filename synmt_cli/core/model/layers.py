@@ -93,11 +93,13 @@ class EncoderLayer(Layer):
         """The second half of the layer, (B, T, D) -> (B, T, D)."""
         return self.residual(1, x, self.feed_forward)
 
-    def of_tokens(
+    def forward_unpadded(
         self, x: Tensor, tokens: Tokens, allowed: Tensor | None, active: Sequence[Active]
     ) -> Tensor:
         """Like `forward`, for tokens without padding, (N, D) -> (N, D)."""
-        x = self.residual(0, x, lambda x: self.attention.of_tokens(x, tokens, allowed, active))
+        x = self.residual(
+            0, x, lambda x: self.attention.forward_unpadded(x, tokens, allowed, active)
+        )
         return self.after_attention(x)
 
     def attention_sum(self, x: Tensor, allowed: Tensor | None, active: Sequence[Active]) -> Tensor:
@@ -259,16 +261,16 @@ class Encoder(Stack):
             x = layer(x, allowed, layer.attention.modified_by(active))
         return Memory(self.norm(x), allowed, losses(active))
 
-    def of_tokens(self, side: Side, tokens: Tokens) -> Tensor:
+    def forward_unpadded(self, side: Side, tokens: Tokens) -> Tensor:
         """Like `forward`, but returns only the states of the N tokens, (N, D), none of padding."""
         active = self.prepare(side)
         allowed = side.allowed
         x = tokens.without_padding(self.embedding(side.ids, active))  # (N, D)
         for layer in self.layers:
-            x = layer.of_tokens(x, tokens, allowed, layer.attention.modified_by(active))
+            x = layer.forward_unpadded(x, tokens, allowed, layer.attention.modified_by(active))
         return self.norm(x)
 
-    def lower(self, side: Side, n: int) -> Tensor:
+    def up_to_attention(self, side: Side, n: int) -> Tensor:
         """The part of `forward` up to the attention of the n-th layer, (B, S, D).
 
         That is the layer's `attention_sum`, or with n = 0 the first layer's input.

@@ -29,7 +29,7 @@ from synmt_cli.core.trees.arc_standard import NEVER
 IN_ROW = 2  # prefixes at most
 
 
-def cells_of(device: torch.device, d_model: int) -> int:
+def tokens_per_pass(device: torch.device, d_model: int) -> int:
     """The number of tokens in a pass. Training takes more where a batch has more.
 
     The cache of a CPU is small. A GPU starts as many kernels for a small pass as for a large one,

@@ -11,7 +11,7 @@ from synmt_cli.core.model.attention import KeysValues
 from synmt_cli.core.model.embedding import Embedding, token_table
 from synmt_cli.core.model.layers import Decoder, Encoder, Memory
 from synmt_cli.core.model.modifier import Modifier, Side
-from synmt_cli.core.model.prefixes import Pass, cells_of, draw, longest_first, packed_passes
+from synmt_cli.core.model.prefixes import Pass, draw, longest_first, packed_passes, tokens_per_pass
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.transitions.grammar import Grammar
 
@@ -71,7 +71,7 @@ class Transformer(nn.Module):
         target, memory = target[order], memory.of(order)
         sources = self.decoder.keys_values(memory)
         found, places = [], []
-        n_cells = cells_of(device, self.size.d_model)
+        n_cells = tokens_per_pass(device, self.size.d_model)
         for one in packed_passes(lengths, n_tokens, draw(n_tokens, 1), n_cells):
             here = one.to(device)
             states = self.reread(here, target, sources, memory.allowed)

@@ -48,7 +48,7 @@ class CTranslate2Model:
 
     files: name -> content, with model.bin only if there is no table. precision: one of STORED.
     source, target: the names of all ids. table: model.bin without its table. encoder: the layers
-    that torch computes for it, as `lower` gives them. Both are None for a whole model.
+    that torch computes for it, as `cut_to_lower` leaves them. Both are None for a whole model.
     """
 
     files: Mapping[str, bytes]
@@ -95,7 +95,7 @@ def of(
         json.dumps(made.config.to_dict()).encode(),
         vocabularies,
         precision,
-        lower(model.encoder).to(device) if has_table else None,
+        cut_to_lower(model.encoder).to(device) if has_table else None,
     )
 
 
@@ -107,7 +107,7 @@ def assembled(
     encoder: Encoder | None,
     path: str = "model.bin",
 ) -> CTranslate2Model:
-    """The model of a model.bin and a config.json. encoder: the layers that `lower` leaves.
+    """The model of a model.bin and a config.json. encoder: the layers that `cut_to_lower` leaves.
 
     path: names model.bin in messages. Raises DataError, ConfigError.
     """
@@ -122,8 +122,8 @@ def assembled(
     return CTranslate2Model(files, precision, source, target, table, encoder.eval())
 
 
-def lower(encoder: Encoder) -> Encoder:
-    """The same encoder without the layers that CTranslate2 computes and without the final norm."""
+def cut_to_lower(encoder: Encoder) -> Encoder:
+    """Takes the layers that CTranslate2 computes, and the final norm, from an encoder in place."""
     kept = nn.ModuleList([*encoder.layers][: n_lower(encoder)])
     encoder.layers = cast(Sequence[EncoderLayer], kept)
     encoder.norm = nn.Identity()

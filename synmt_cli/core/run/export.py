@@ -66,7 +66,7 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
         new.write_own_variants(run.own_variants())
         _save(spec, beside, folder)
         if has_modifiers:
-            encoder = ctranslate2_model.lower(model.encoder)
+            encoder = ctranslate2_model.cut_to_lower(model.encoder)
             parameters = dict(encoder.named_parameters())
             tensors.write(beside / ENCODER, parameters, {"vocabulary": vocabularies.fingerprint})
         digests = {name: _digest(_read(new, name)) for name in LIMITS}
@@ -143,10 +143,12 @@ def read(run: Run, precision: str, device: torch.device) -> CTranslate2Model:
     if building.outlines(config)[0]:
         n_labels = len(run.labels())
         with initialisation.without_values():
-            outline = ctranslate2_model.lower(building.encoder(config, vocabularies, n_labels))
+            whole = building.encoder(config, vocabularies, n_labels)
+            outline = ctranslate2_model.cut_to_lower(whole)
         fits = tensors.fitting(outline, vocabularies.fingerprint, path)
         values, _ = tensors.read(path, fits)
-        encoder = ctranslate2_model.lower(building.encoder(config, vocabularies, n_labels))
+        whole = building.encoder(config, vocabularies, n_labels)
+        encoder = ctranslate2_model.cut_to_lower(whole)
         tensors.load_into(encoder, values)
     return ctranslate2_model.assembled(
         data[CT2_MODEL],

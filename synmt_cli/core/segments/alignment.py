@@ -20,9 +20,8 @@ from itertools import accumulate, chain
 from synmt_cli.core.segments.comments import LINE, status_of_line
 from synmt_cli.errors import quoted
 from synmt_cli.formats.conllu import FORM, MISC, Sentence
-from synmt_cli.formats.record import EMPTY, FAILED, OK, Record
+from synmt_cli.formats.record import EMPTY, FAILED, NO_WORD, OK, Record
 
-NONE = -1  # the word of a piece that belongs to no word
 LONGEST_GAP = 1000  # characters of white space between two sentences
 _RANGE = re.compile(r"(?:^|\|)TokenRange=([0-9]{1,9}):([0-9]{1,9})(?:\||$)")
 _SPACES_AFTER = re.compile(r"(?:^|\|)SpacesAfter=([^|]*)")
@@ -250,7 +249,7 @@ def piece_words(
     """The word of each piece: that of the token it overlaps most, or of the first in a tie.
 
     offsets: [begin, end) of each piece, begins rising. spans: [begin, end) of each token,
-    rising. first_words: the word of each token. NONE for a piece that overlaps no token.
+    rising. first_words: the word of each token. NO_WORD for a piece that overlaps no token.
 
     >>> piece_words([(0, 2), (2, 5), (5, 6)], [[0, 3], [3, 5]], [0, 1])
     [0, 1, -1]
@@ -264,18 +263,18 @@ def piece_words(
             at += 1
             token_begin, token_end = spans[at]
         if end <= token_begin or begin == end:
-            indices.append(NONE)
+            indices.append(NO_WORD)
         elif end <= token_end:
             indices.append(first_words[at])
         else:
             token = _most_overlapped(begin, end, spans, at)
-            indices.append(NONE if token == NONE else first_words[token])
+            indices.append(NO_WORD if token is None else first_words[token])
     return indices
 
 
-def _most_overlapped(begin: int, end: int, spans: Sequence[Sequence[int]], at: int) -> int:
-    """The token from `at` on that [begin, end) overlaps most; NONE if all of them are empty."""
-    token, most = NONE, 0
+def _most_overlapped(begin: int, end: int, spans: Sequence[Sequence[int]], at: int) -> int | None:
+    """The token from `at` on that [begin, end) overlaps most; None if all of them are empty."""
+    token, most = None, 0
     while spans[at][0] < end:
         overlap = min(end, spans[at][1]) - max(begin, spans[at][0])
         if overlap > most:

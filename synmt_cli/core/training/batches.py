@@ -25,7 +25,7 @@ def passes(corpus: Corpus, settings: Training, batches: Sequence[Array]) -> Sequ
 
 def cut(corpus: Corpus, settings: Training, rows: Array) -> list[Array]:
     """Cuts any pairs into passes, those of similar length together, the shortest first."""
-    lengths = corpus.longer_sides_of(rows)
+    lengths = corpus.longer_sides_in_pieces(rows)
     order = np.argsort(lengths, kind="stable")
     limit = settings.micro_tokens or settings.batch_tokens
     return [rows[places] for places in fill(order, lengths, limit, settings.batch_sentences)]

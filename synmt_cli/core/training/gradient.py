@@ -20,7 +20,7 @@ from torch import Tensor
 
 from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.layers import Memory
-from synmt_cli.core.model.prefixes import cells_of, draw, longest_first, packed_passes
+from synmt_cli.core.model.prefixes import draw, longest_first, packed_passes, tokens_per_pass
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.device import widest
 from synmt_cli.core.training.loss import ArcLoss, cross_entropy
@@ -93,7 +93,7 @@ def _from_prefixes(
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in projected]
     smoothed = nll = torch.zeros((), device=target_out.device)
     # Passes may take as much memory as a batch that is read only once.
-    n_cells = max(cells_of(target_out.device, model.size.d_model), target_out.numel())
+    n_cells = max(tokens_per_pass(target_out.device, model.size.d_model), target_out.numel())
     for one in packed_passes(lengths, target_out.size(1), drawn, n_cells):
         here = one.to(order.device)
         states = model.reread(here, target, sources, ordered.allowed)  # (R, 2, D)

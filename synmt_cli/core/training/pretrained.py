@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from synmt_cli.core.data.labels import NONE, Labels
+from synmt_cli.core.data.labels import UNKNOWN_LABEL, Labels
 from synmt_cli.core.distributed.ranks import Ranks
 from synmt_cli.core.model import initialisation
 from synmt_cli.core.model.transformer import Transformer
@@ -153,7 +153,7 @@ class Pretrained:
         values = torch.cat((old, fresh[len(old) :]))
         known = Labels(self.labels)
         for row, name in enumerate(self._new(labels), len(old)):
-            if (like := known.id(name)) != NONE:
+            if (like := known.id(name)) != UNKNOWN_LABEL:
                 values[row] = old[like]
         return values
 
@@ -161,7 +161,9 @@ class Pretrained:
         """The labels that the model does not know."""
         return labels.names[len(self.labels) :]
 
-    def told(self, model: Transformer, vocabularies: Vocabularies, labels: Labels) -> Iterator[str]:
+    def introduction(
+        self, model: Transformer, vocabularies: Vocabularies, labels: Labels
+    ) -> Iterator[str]:
         """Yields lines that tell the user what a new model begins with."""
         yield f"begins with the weights of {self.record['run']} ({self.record['checkpoint']})"
         outline = self._outline(vocabularies)

@@ -16,9 +16,8 @@ from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 from synmt_cli.core.trees.heads import ROOT, depths, paths
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import NO_WORD, Record
 
-NONE = -1  # piece_word of a piece that belongs to no word
 Value = TypeVar("Value")
 
 
@@ -41,7 +40,7 @@ def tree_of(record: Record) -> PieceTree:
     if record.piece_word is not None:
         piece_word = record.piece_word
     elif record.pieces is not None:
-        piece_word = [NONE] * len(record.pieces)
+        piece_word = [NO_WORD] * len(record.pieces)
     else:
         piece_word = list(range(len(heads)))
     return PieceTree(heads, deprels, record.sents, piece_word)
@@ -63,7 +62,7 @@ class Feature:
 
 def _inherited(tree: PieceTree, of_words: Iterable[Value], none: Value) -> list[Value]:
     """The value of each piece's word; `none` for a piece without a word."""
-    values = [*of_words, none]  # `none` last, where the index NONE, -1, finds it
+    values = [*of_words, none]  # `none` last, where the index NO_WORD, -1, finds it
     return [values[word] for word in tree.piece_word]
 
 
@@ -76,19 +75,19 @@ def sentence(tree: PieceTree) -> list[int]:
     """The number of each piece's sentence in the line; -1 outside the tree."""
     bounds = enumerate(pairwise([*tree.sents, len(tree.heads)]))
     numbers = (number for number, (begin, end) in bounds for _ in range(begin, end))
-    return _inherited(tree, numbers, NONE)
+    return _inherited(tree, numbers, NO_WORD)
 
 
 def word(tree: PieceTree) -> list[int]:
     """The word of each piece; a number of its own, below -1, for a piece without a word."""
     return [
-        -2 - position if word == NONE else word for position, word in enumerate(tree.piece_word)
+        -2 - position if word == NO_WORD else word for position, word in enumerate(tree.piece_word)
     ]
 
 
 def head_word(tree: PieceTree) -> list[int]:
     """The head of each piece's word; -1 if there is none."""
-    return _inherited(tree, tree.heads, NONE)
+    return _inherited(tree, tree.heads, NO_WORD)
 
 
 def parent_middle(tree: PieceTree) -> list[float]:
@@ -103,7 +102,7 @@ def parent_middle(tree: PieceTree) -> list[float]:
     """
     sums, counts = [0] * len(tree.heads), [0] * len(tree.heads)
     for position, word in enumerate(tree.piece_word):
-        if word != NONE:
+        if word != NO_WORD:
             sums[word] += position
             counts[word] += 1
     middles = [s / n if n else None for s, n in zip(sums, counts, strict=True)]
@@ -114,7 +113,7 @@ def parent_first(tree: PieceTree) -> list[int]:
     """The first position of each piece's parent word, or of its own word if that is a root."""
     firsts: list[int | None] = [None] * len(tree.heads)
     for position in range(len(tree.piece_word) - 1, -1, -1):
-        if tree.piece_word[position] != NONE:
+        if tree.piece_word[position] != NO_WORD:
             firsts[tree.piece_word[position]] = position
     return [int(value) for value in _at_parents(tree, filled(firsts))]
 
@@ -124,7 +123,7 @@ def _at_parents(tree: PieceTree, of_word: Sequence[float]) -> list[float]:
     parents = [word if head == ROOT else head for word, head in enumerate(tree.heads)]
     of_parent = [of_word[parent] for parent in parents]
     return [
-        position if word == NONE else of_parent[word]
+        position if word == NO_WORD else of_parent[word]
         for position, word in enumerate(tree.piece_word)
     ]
 
@@ -156,7 +155,7 @@ def dep_rel(tree: PieceTree) -> list[list[int | None]]:
     """
     pieces = list(zip(sentence(tree), depth(tree), strict=True))
     return [
-        [depth_j - depth_i if s_i == s_j != NONE else None for s_j, depth_j in pieces]
+        [depth_j - depth_i if s_i == s_j != NO_WORD else None for s_j, depth_j in pieces]
         for s_i, depth_i in pieces
     ]
 
@@ -174,9 +173,9 @@ def struct_rel(tree: PieceTree) -> list[list[int]]:
 
 def _structural(tree: PieceTree, positions: Sequence[int], i: int, j: int) -> int:
     word_i, word_j = tree.piece_word[i], tree.piece_word[j]
-    if i == j or word_i == word_j != NONE:
+    if i == j or word_i == word_j != NO_WORD:
         return 0
-    are_words = NONE not in (word_i, word_j)
+    are_words = NO_WORD not in (word_i, word_j)
     if are_words and (tree.heads[word_i] == word_j or tree.heads[word_j] == word_i):
         return positions[i] - positions[j]
     return (positions[i] + positions[j]) * (1 if i > j else -1)
@@ -200,9 +199,9 @@ FEATURES: dict[str, Feature] = {
     "parent_middle": Feature(parent_middle, lambda tree: float(_after_all(tree)), "float"),
     "parent_first": Feature(parent_first, _after_all, "int"),
     "struct_abs": Feature(depth, _below_all, "int"),
-    "sentence": Feature(sentence, lambda tree: NONE, "int"),
+    "sentence": Feature(sentence, lambda tree: NO_WORD, "int"),
     "word": Feature(word, lambda tree: -2 - _after_all(tree), "int"),
-    "head_word": Feature(head_word, lambda tree: NONE, "int"),
+    "head_word": Feature(head_word, lambda tree: NO_WORD, "int"),
     "path": Feature(path, lambda tree: [], "labels"),
     "tag": Feature(tag, lambda tree: "", "label"),
 }

@@ -19,7 +19,7 @@ import orjson
 from synmt_cli.errors import printable
 from synmt_cli.io.display_width import width
 
-ALL, NONE = "all", "n/a"
+ALL, NOT_AVAILABLE = "all", "n/a"
 BEST = "^"  # the mark of the best value, the first of its marks; LaTeX and Markdown set it bold
 PAGE = 40  # rows that fit a page of LaTeX; a longer table is broken over pages
 Value = str | int | float | None  # None: not defined
@@ -40,7 +40,7 @@ class Cell(NamedTuple):
     @property
     def text(self) -> str:
         """The value as it is shown, without what comes after it."""
-        return NONE if self.value is None else format(self.value, self.spec)
+        return NOT_AVAILABLE if self.value is None else format(self.value, self.spec)
 
 
 Row = Sequence[Cell | Value]

@@ -134,16 +134,16 @@ def test_a_run_that_was_moved_has_its_parser(copy, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "parser.udpipe").write_bytes(b"another")
     loaded = ensemble.load([str(copy)], "best", CPU)
-    assert loaded.parser()() is not None
+    assert loaded.parser_loader()() is not None
     assert list(model_problems.of_run(Run(copy))) == []
     (copy / "parser.udpipe").write_bytes(b"another")
     with pytest.raises(Unavailable, match=r"parser.udpipe is another file; .* --parser FILE"):
-        loaded.parser()()
+        loaded.parser_loader()()
     (problem,) = model_problems.of_run(Run(copy))
     assert "parser.udpipe: not the parser of the digest in config.toml" in str(problem)
     (copy / "parser.udpipe").unlink()
     with pytest.raises(Unavailable, match=r"it is not there; .* --parser FILE"):
-        loaded.parser()()
+        loaded.parser_loader()()
 
 
 def test_a_mean_has_the_parser_of_its_run(run, copy, tmp_path):
@@ -197,7 +197,9 @@ def test_a_parser_in_a_run_is_never_a_link(copy, example_folder):
 
 
 def test_models_without_syntax_need_no_parser(example_folder):
-    assert ensemble.load([str(example_folder / "runs" / "base")], "last", CPU).parser() is None
+    assert (
+        ensemble.load([str(example_folder / "runs" / "base")], "last", CPU).parser_loader() is None
+    )
 
 
 def changed(run, old, new):
@@ -214,13 +216,13 @@ def test_models_of_other_parsers_need_one_by_name(copy, example_folder):
     found = ensemble.without_models([str(copy), str(other)])
     advice = "name one by --parser FILE, or give parsed input$"
     with pytest.raises(ConfigError, match=f"models were trained with different parsers; {advice}"):
-        found.parser()()
-    assert found.parser(str(example_folder / "en.udpipe"))() is not None
+        found.parser_loader()()
+    assert found.parser_loader(str(example_folder / "en.udpipe"))() is not None
     text = (other / "config.toml").read_text()
     (other / "config.toml").write_text(text[: text.index("[parser]")])
     found = ensemble.without_models([str(copy), str(other)])
     with pytest.raises(Unavailable, match=f"other names no parser for text; {advice}"):
-        found.parser()()
+        found.parser_loader()()
 
 
 def test_models_that_read_labels_need_the_same(copy):

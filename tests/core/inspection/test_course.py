@@ -11,7 +11,7 @@ from synmt_cli.core.inspection.course import (
     apart,
     curve,
     described,
-    doubts,
+    doubt_of_best,
     point,
     spread,
     trend,
@@ -65,12 +65,12 @@ def test_checkpoints_between_which_perplexity_falls_by_a_quarter_are_apart():
 
 
 def test_the_best_is_doubted_where_others_are_as_good_or_perplexity_disagrees():
-    assert doubts(run([1, 5, 9, 13, 17, 21])) == ""
-    level = doubts(run([1, 20, 20.5, 20.9, 20, 20.8]))
+    assert doubt_of_best(run([1, 5, 9, 13, 17, 21])) == ""
+    level = doubt_of_best(run([1, 20, 20.5, 20.9, 20, 20.8]))
     assert level.startswith("may be luck: a validation spreads by 0.62, and 4 others are within")
-    apart = doubts(run([1, 5, 30, 13, 14, 15, 16], [9, 8, 7, 6, 5, 4, 3]))
+    apart = doubt_of_best(run([1, 5, 30, 13, 14, 15, 16], [9, 8, 7, 6, 5, 4, 3]))
     assert "perplexity is 7.00 there and 3.00 at step 7,000" in apart
-    assert doubts(run([1, 2])) == "of few validations"
+    assert doubt_of_best(run([1, 2])) == "of few validations"
 
 
 def test_only_validations_are_read_and_one_is_no_course():

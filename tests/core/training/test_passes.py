@@ -58,7 +58,7 @@ def test_passes_fit_and_every_pair_is_in_one(bounds):
         batches.cut(corpus, settings, np.arange(40)),
     ):
         assert sorted(np.concatenate(passes)) == [*range(40)]
-        shapes = [(len(rows), corpus.longer_sides_of(rows).max()) for rows in passes]
+        shapes = [(len(rows), corpus.longer_sides_in_pieces(rows).max()) for rows in passes]
         assert fits(shapes, settings)
         assert len(shapes) < 40
 

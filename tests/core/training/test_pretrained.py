@@ -101,8 +101,11 @@ def test_what_is_new_is_told(saved, vocabularies, variant, lines):
     pretrained, _ = saved(variant.split("+")[0])
     model = build(config(variant.removeprefix("vanilla+")), vocabularies, len(NEW))
     n, n_new = sum(p.numel() for p in model.parameters()), 10 * {"tags": 2}.get(variant, 6)
-    told = list(pretrained.told(model, vocabularies, Labels(NEW)))
-    assert told == ["begins with the weights of r (best)", *(s.format(n_new, n) for s in lines)]
+    introduced = list(pretrained.introduction(model, vocabularies, Labels(NEW)))
+    assert introduced == [
+        "begins with the weights of r (best)",
+        *(s.format(n_new, n) for s in lines),
+    ]
 
 
 def test_a_modifier_is_known_by_its_variant_not_by_its_number(saved, vocabularies):

@@ -118,7 +118,9 @@ def test_what_stands_in_padding_never_matters(model, fill):
 def test_tokens_encode_the_same_without_their_padding(model):
     sources = batch(PAIRS, width=16)
     lengths = (~sources.pad).sum(1).tolist()
-    found = model.encoder.of_tokens(sources, Tokens.of_lengths(lengths, 16, sources.ids.device))
+    found = model.encoder.forward_unpadded(
+        sources, Tokens.of_lengths(lengths, 16, sources.ids.device)
+    )
     torch.testing.assert_close(found, real(model.encode(sources), sources), **EXACT)
 
 

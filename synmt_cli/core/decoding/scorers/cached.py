@@ -76,7 +76,7 @@ class CachedScorer:
         written = place, moved(torch.from_numpy(slots), device)
         aligned = None
         if self.reads_prefixes:
-            of_tokens = moved(torch.from_numpy(self._slots.of_tokens(width)), device)
+            of_tokens = moved(torch.from_numpy(self._slots.slots_of_tokens(width)), device)
             aligned = Aligned(prefixes, of_tokens, seen.shape[2])
         active = decoder.prepare(aligned.side) if aligned else []
         # The positions of the newest tokens, (B * K, 1).

@@ -146,10 +146,11 @@ class SourceStates:
         return self._both[:, :, : self._n, :, :width], self._mask[: self._n, ..., :width]
 
 
-def _cells_of(device: torch.device) -> int:
+def _tokens_per_pass(device: torch.device) -> int:
     """Tokens that are read in one pass, so that memory does not grow with the batch.
 
-    More than in training (prefixes.cells_of) on a GPU, since nothing is kept for a backward pass.
+    On a GPU these are more than in training (prefixes.tokens_per_pass), since nothing is kept for a
+    backward pass.
     """
     return 2**13 if device.type == "cpu" else 2**17
 
@@ -178,7 +179,7 @@ class RereadingScorer:
         side = prefixes.in_step()
         both, allowed = self._sources.seen(prefixes.source_width)
         n, k = prefixes.newest.shape
-        at_once = max(1, _cells_of(side.ids.device) // (k * prefixes.width))
+        at_once = max(1, _tokens_per_pass(side.ids.device) // (k * prefixes.width))
         states = torch.cat(
             [
                 self._model.decoder.reread(

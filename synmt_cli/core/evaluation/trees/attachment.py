@@ -20,7 +20,13 @@ from functools import lru_cache
 from itertools import compress
 
 from synmt_cli.core.evaluation.trees.grouping import Grouping
-from synmt_cli.core.evaluation.trees.word_alignment import NONE, AlignedSpan, Words, align, words
+from synmt_cli.core.evaluation.trees.word_alignment import (
+    UNALIGNED,
+    AlignedSpan,
+    Words,
+    align,
+    words,
+)
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.trees.relations import CONTENT, FUNCTION, universal
 from synmt_cli.errors import DataError
@@ -107,7 +113,7 @@ class Attachment:
             )
 
         for s, g in enumerate(aligned):
-            if g == NONE or not gold_counts[g]:
+            if g == UNALIGNED or not gold_counts[g]:
                 continue
             head = system.heads[s]
             right_head = (ROOT if head == ROOT else aligned[head]) == gold.heads[g]
@@ -139,7 +145,7 @@ class Attachment:
         """Whether each word counts: gold's, then the system's."""
         of_gold = [self._punct or upos != PUNCT for upos in gold.upos]
         of_system = [
-            (self._punct or system.upos[s] != PUNCT) if g == NONE else of_gold[g]
+            (self._punct or system.upos[s] != PUNCT) if g == UNALIGNED else of_gold[g]
             for s, g in enumerate(aligned)
         ]
         return of_gold, of_system

@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synmt_cli.core.evaluation.trees.word_alignment import NONE, Words
+from synmt_cli.core.evaluation.trees.word_alignment import UNALIGNED, Words
 from synmt_cli.core.segments.buckets import Buckets, parse_edges
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.errors import UsageError, quoted
@@ -51,19 +51,20 @@ class Grouping:
     ) -> tuple[Groups, Groups]:
         """The groups of gold's and of the system's words.
 
-        labels: of both as they are compared. aligned: the gold word of each system word, or NONE.
+        labels: of both as they are compared. aligned: the gold word of each system word, or
+        UNALIGNED.
         """
         if self.kind == "deprel":
             return labels
         if self.kind == "upos":
             return gold.upos, [
-                system.upos[s] if g == NONE else gold.upos[g] for s, g in enumerate(aligned)
+                system.upos[s] if g == UNALIGNED else gold.upos[g] for s, g in enumerate(aligned)
             ]
         if self.kind == "distance":
             here = range(len(gold.heads))
             return self._by_distance(gold.heads, here), self._by_distance(system.heads, aligned)
         of_gold, begins = self._by_length(gold, gold), self._by_length(system, gold)
-        return of_gold, [begins[s] if g == NONE else of_gold[g] for s, g in enumerate(aligned)]
+        return of_gold, [begins[s] if g == UNALIGNED else of_gold[g] for s, g in enumerate(aligned)]
 
     def in_length(self, n_words: int) -> str:
         """The group of a sentence of so many words."""
@@ -76,12 +77,12 @@ class Grouping:
         return [groups[bisect_right(begins, begin) - 1] for begin, _ in side.spans]
 
     def _by_distance(self, heads: Sequence[int], places: Sequence[int]) -> Groups:
-        """The groups of words by distance. places: of each word among gold's, or NONE."""
+        """The groups of words by distance. places: of each word among gold's, or UNALIGNED."""
         groups = []
         for word, head in enumerate(heads):
             if head == ROOT:
                 groups.append(AT_ROOT)
-            elif NONE in (places[word], places[head]):
+            elif UNALIGNED in (places[word], places[head]):
                 groups.append(self._at(abs(word - head)))
             else:
                 groups.append(self._at(abs(places[word] - places[head])))

@@ -23,7 +23,7 @@ from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats.conllu import FEATS, FORM, LEMMA, XPOS, Sentence
 
-NONE = -2  # the gold word of a system word that has none
+UNALIGNED = -2  # the gold word of a system word that has none
 LARGEST = 4_000_000  # pairs of words in one span with a multiword token
 _SHOWN = 20  # characters of each text from where they differ
 
@@ -164,16 +164,16 @@ def _different(span: AlignedSpan, texts: Sequence[str]) -> DataError:
 
 
 def align(gold: Words, system: Words) -> list[int]:
-    """The gold word of each system word, or NONE. Raises ValueError: see `LARGEST`."""
-    aligned = [NONE] * len(system.forms)
+    """The gold word of each system word, or UNALIGNED. Raises ValueError: see `LARGEST`."""
+    aligned = [UNALIGNED] * len(system.forms)
     same = gold.spans == system.spans and gold.multiword == system.multiword
     if same and gold.forms == system.forms:
         return list(range(len(aligned)))
     spans = _multiword_spans(gold, system)
     in_gold, in_system = _inside(gold, spans), _inside(system, spans)
-    token_words = {gold.spans[word]: word for word in in_gold.pop(NONE, [])}
-    for word in in_system.pop(NONE, []):
-        aligned[word] = token_words.get(system.spans[word], NONE)
+    token_words = {gold.spans[word]: word for word in in_gold.pop(UNALIGNED, [])}
+    for word in in_system.pop(UNALIGNED, []):
+        aligned[word] = token_words.get(system.spans[word], UNALIGNED)
     for span, golds in in_gold.items():
         systems = in_system[span]
         forms = [gold.forms[word] for word in golds], [system.forms[word] for word in systems]
@@ -194,14 +194,14 @@ def _multiword_spans(gold: Words, system: Words) -> list[tuple[int, int]]:
 
 
 def _inside(side: Words, spans: Sequence[tuple[int, int]]) -> defaultdict[int, list[int]]:
-    """The words inside each span, by its index, and under NONE those that touch no span."""
+    """The words inside each span, by its index, and under UNALIGNED those that touch no span."""
     inside: defaultdict[int, list[int]] = defaultdict(list)
     at = 0
     for word, (begin, end) in enumerate(side.spans):
         while at < len(spans) and spans[at][1] <= begin:
             at += 1
         if at == len(spans) or end <= spans[at][0]:
-            inside[NONE].append(word)
+            inside[UNALIGNED].append(word)
         elif spans[at][0] <= begin and end <= spans[at][1]:
             inside[at].append(word)
     return inside

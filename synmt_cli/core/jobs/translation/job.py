@@ -197,7 +197,9 @@ class ModelJob(ABC):
         """
         vocabularies = self.members.vocabularies
         ahead = ahead if self._is_alone else 0
-        return Reader(vocabularies.source, vocabularies.target, self.members.parser(parser), ahead)
+        return Reader(
+            vocabularies.source, vocabularies.target, self.members.parser_loader(parser), ahead
+        )
 
     def _in_windows(
         self,
@@ -359,7 +361,7 @@ def where(windows: Sequence[Window]) -> str:
     return pool.span(windows[0][0][1], windows[-1][-1][1])
 
 
-def placed(records: Placed, strict: bool) -> Placed:
+def ending_at_failures(records: Placed, strict: bool) -> Placed:
     """Yields the same records. Raises DataError at the first failed or skipped one, if `strict`."""
     for record, place in records:
         if strict and record.status in UNPARSED:
@@ -367,6 +369,6 @@ def placed(records: Placed, strict: bool) -> Placed:
         yield record, place
 
 
-def checked(records: Placed, strict: bool) -> Iterator[Record]:
-    """Yields the records without their places. Raises as `placed` does."""
-    return (record for record, _ in placed(records, strict))
+def without_places(records: Placed, strict: bool) -> Iterator[Record]:
+    """Yields the records without their places. Raises as `ending_at_failures` does."""
+    return (record for record, _ in ending_at_failures(records, strict))

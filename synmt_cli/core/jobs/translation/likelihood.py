@@ -55,7 +55,7 @@ class LikelihoodJob(ModelJob):
                 "synmt featurize --tgt-conllu FILE instead"
             )
 
-    def with_targets(self, records: Placed) -> Placed:
+    def in_pieces(self, records: Placed) -> Placed:
         """Yields the records, each with its target in the tokens of the models.
 
         Empty sources, and failed or skipped records, may lack one. Raises DataError, ConfigError.
@@ -94,12 +94,12 @@ class LikelihoodJob(ModelJob):
         progress: Progress,
         waited: Callable[[], float] | None = None,
     ) -> Iterator[list[Scored]]:
-        """Yields the records `with_targets` and their likelihoods, a list for each window.
+        """Yields the records `in_pieces` and their likelihoods, a list for each window.
 
         Arguments: as in TranslateJob.translated.
         """
         work = partial(scoring, self._models, self._settings)
-        placed = self.with_targets(records)
+        placed = self.in_pieces(records)
         for (scored,) in self._in_windows(work, placed, window, warn, progress, waited):
             yield scored
 

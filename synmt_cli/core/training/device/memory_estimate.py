@@ -6,7 +6,7 @@ import torch
 
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
-from synmt_cli.core.model.prefixes import cells_of
+from synmt_cli.core.model.prefixes import tokens_per_pass
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.training.batches import of_epoch, passes
@@ -26,12 +26,14 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str
     batches, n = [*of_epoch(corpus, settings, 0)], settings.accumulate
     updates = [batches[i : i + n] for i in range(0, len(batches), n)]
     at_once = max(
-        _cells(corpus, rows) for update in updates for rows in passes(corpus, settings, update)
+        _padded_tokens(corpus, rows)
+        for update in updates
+        for rows in passes(corpus, settings, update)
     )
     size = model.size
     decoded = at_once
     if model.rereads:  # prefixes make full passes
-        decoded = max(cells_of(model.output.weight.device, size.d_model), at_once)
+        decoded = max(tokens_per_pass(model.output.weight.device, size.d_model), at_once)
     layers = size.encoder_layers * at_once + 1.6 * size.decoder_layers * decoded  # attends twice
     longest = math.sqrt(at_once)  # attention weights of a typical square batch
     activations = layers * (10 * size.d_model + 3 * size.d_ff + size.n_heads * min(longest, 64))
@@ -46,7 +48,10 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str
     }
 
 
-def _cells(corpus: Corpus, rows: Array) -> int:
-    """The tokens of the longer side of a pass, padding counted."""
+def _padded_tokens(corpus: Corpus, rows: Array) -> int:
+    """The tokens of the longer side of a pass, with padding.
+
+    Transitions of the target count: they need memory, though batches are filled by pieces alone.
+    """
     targets, sources = corpus.target.lengths_of(rows) + 1, corpus.source.lengths_of(rows)
     return len(rows) * int(max(targets.max(), sources.max()))

@@ -36,7 +36,7 @@ class Written:
     def check(self):
         seen = self.slots.seen()
         width = max(len(prefix) for _, own in self.prefixes for prefix in own)
-        order = self.slots.of_tokens(width)
+        order = self.slots.slots_of_tokens(width)
         for place, (number, own) in enumerate(self.prefixes):
             for k, prefix in enumerate(own):
                 here = [self.content[number, slot] for slot in np.flatnonzero(seen[place, k])]

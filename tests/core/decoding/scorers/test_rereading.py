@@ -51,7 +51,7 @@ def test_passes_of_any_size_give_the_same(model, monkeypatch):
     rules = Rules(beam=3, nbest=3)
     expected = search([model], side(SOURCES), rules)
     for cells in (1, 20, 40):  # one source a pass; or two, while prefixes are short
-        monkeypatch.setattr(scorer, "_cells_of", lambda _, cells=cells: cells)
+        monkeypatch.setattr(scorer, "_tokens_per_pass", lambda _, cells=cells: cells)
         for nbest, found in zip(expected, search([model], side(SOURCES), rules), strict=True):
             assert [one.ids for one in found] == [one.ids for one in nbest]
             for one, other in zip(found, nbest, strict=True):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.core.evaluation.trees.word_alignment import NONE, align, aligned_spans, words
+from synmt_cli.core.evaluation.trees.word_alignment import UNALIGNED, align, aligned_spans, words
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
 from synmt_cli.io.reading import Source
@@ -43,11 +43,11 @@ def aligned(gold, system):
     ("gold", "system", "expected"),
     [
         (["a", "b"], ["a", "b"], [0, 1]),
-        (["ab", "c"], ["a", "bc"], [NONE, NONE]),
-        (["ab", "c", "d"], ["a", "b", "c", "d"], [NONE, NONE, 1, 2]),
-        ([("zum", "zu", "dem"), "x"], ["zum", "x"], [NONE, 2]),
-        ([("zum", "zu", "dem"), "x"], [("zum", "Zu", "der"), "x"], [0, NONE, 2]),
-        ([("dámelo", "da", "me", "lo")], ["dá", ("melo", "me", "lo")], [NONE, 1, 2]),
+        (["ab", "c"], ["a", "bc"], [UNALIGNED, UNALIGNED]),
+        (["ab", "c", "d"], ["a", "b", "c", "d"], [UNALIGNED, UNALIGNED, 1, 2]),
+        ([("zum", "zu", "dem"), "x"], ["zum", "x"], [UNALIGNED, 2]),
+        ([("zum", "zu", "dem"), "x"], [("zum", "Zu", "der"), "x"], [0, UNALIGNED, 2]),
+        ([("dámelo", "da", "me", "lo")], ["dá", ("melo", "me", "lo")], [UNALIGNED, 1, 2]),
         ([("aa", "a", "a")], [("aa", "a")], [0]),
         (["x", ("bc", "b", "c")], ["x", "b", "c"], [0, 1, 2]),  # words inside the span
     ],
@@ -59,7 +59,7 @@ def test_words_are_found_in_gold(gold, system, expected):
 def test_words_before_a_multiword_token_stay_out_of_it():
     """The shared task's script aligns the first b with the one in the token."""
     gold = block("abb", ("x", "b", "x"))
-    assert aligned(gold, block("a", "b", "b", "x")) == [NONE, NONE, NONE, 2]
+    assert aligned(gold, block("a", "b", "b", "x")) == [UNALIGNED, UNALIGNED, UNALIGNED, 2]
 
 
 def longest(a, b):
@@ -129,7 +129,7 @@ texts = st.text("aabB", min_size=1, max_size=12)
 def test_alignment_is_what_the_definition_says(text, seed):
     rng = random.Random(seed)
     gold, system = (words([*read(split(text, rng))]) for _ in range(2))
-    found = {(g, s) for s, g in enumerate(align(gold, system)) if g != NONE}
+    found = {(g, s) for s, g in enumerate(align(gold, system)) if g != UNALIGNED}
     pairs, more = by_definition(gold, system)
     assert pairs <= found
     assert len(found) == len(pairs) + more
@@ -144,7 +144,7 @@ def test_cutting_changes_no_alignment(text, seed):
     n_gold, pieces = 0, []
     for part in cut(gold, system):
         sides = words(part.gold), words(part.system)
-        pieces += [g if g == NONE else g + n_gold for g in align(*sides)]
+        pieces += [g if g == UNALIGNED else g + n_gold for g in align(*sides)]
         n_gold += len(sides[0].forms)
     assert pieces == whole
 
@@ -159,7 +159,7 @@ def test_parts_are_as_small_as_can_be():
 def test_white_space_is_no_text():
     gold, system = block("10\u00a0000", "x"), block("10", "000", "x")
     (part,) = cut(gold, system)
-    assert align(words(part.gold), words(part.system)) == [NONE, NONE, 1]
+    assert align(words(part.gold), words(part.system)) == [UNALIGNED, UNALIGNED, 1]
     assert len(cut(block("\u00a0"), block("\u00a0"))) == 1
 
 
