@@ -11,6 +11,7 @@ from support.program import ROOT
 from synmt_cli import cli
 from synmt_cli.core.run.presets import PRESETS
 from synmt_cli.core.run.settings import every
+from synmt_cli.core.text.tokenizers import TOKENIZERS
 from synmt_cli.formats import record
 
 MAN = ROOT / "man"
@@ -35,6 +36,13 @@ def test_every_setting_and_preset_is_in_the_page_of_settings(generate):
     page = generate.configuration()
     for key in (*(one.key for one in every()), *PRESETS):
         assert generate.escape(key) in page
+
+
+@pytest.mark.parametrize("name", ["score", "tune"])
+def test_help_names_every_tokenizer(generate, name):
+    *others, last = TOKENIZERS
+    page = generate.pages()[f"man1/synmt-{name}.1"]
+    assert generate.escape(f"{', '.join(others)} and {last}") in " ".join(page.split())
 
 
 @pytest.mark.parametrize("name", list(cli.COMMANDS))

@@ -16,6 +16,7 @@ from synmt_cli import console
 from synmt_cli.commands import completion
 from synmt_cli.core.options import SEED as SEED  # where commands look for it
 from synmt_cli.errors import UsageError, quoted
+from synmt_cli.formats.reports.tuning import LEAST_PATIENCE
 from synmt_cli.io import reading
 from synmt_cli.io.compression import is_compressed_name
 
@@ -267,6 +268,14 @@ Device = Annotated[
         "--device NAME",
         "cpu, cuda, cuda:1, or auto: a GPU if there is one.",
         autocompletion=completion.device,
+    ),
+]
+Patience = Annotated[
+    float | None,
+    option(
+        "--patience P",
+        "Stop when P * beam translations are finished; without it, when no better one is possible.",
+        min=LEAST_PATIENCE,
     ),
 ]
 BatchSize = Annotated[int, option("--batch-size N", "At most N segments in a batch.", min=1)]

@@ -14,6 +14,7 @@ import typer
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
+from synmt_cli.core.text import tokenizers
 from synmt_cli.errors import NegativeAnswer, UsageError, quoted
 from synmt_cli.formats.reports.score import files as score_files
 from synmt_cli.formats.reports.score import sets as set_scores
@@ -66,7 +67,7 @@ MANUAL = Manual(
     ),
     see_also=("translate", "bucket-by-length", "challenge"),
 )
-METRICS, TOKENIZE = "bleu,chrf", "13a"
+METRICS = "bleu,chrf"
 SEGMENTS = "segments"
 GET_TAKES_NO_FORMAT = "--get prints bare figures: it takes no --format"
 READ_BY = {  # the metrics that read an option
@@ -124,7 +125,7 @@ def score(
             "A tokenizer of sacreBLEU, for BLEU, RIBES and rare words.",
             autocompletion=completion.tokenizer,
         ),
-    ] = TOKENIZE,
+    ] = tokenizers.DEFAULT,
     lowercase: Annotated[bool, option("--lowercase", "Ignore case in BLEU and chrF.")] = False,
     smooth: Annotated[
         Literal["exp", "floor", "add-k", "none"], option("--smooth", "Smoothing of BLEU.")

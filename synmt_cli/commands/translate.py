@@ -12,7 +12,7 @@ from synmt_cli import console, pool
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError
-from synmt_cli.formats.reports.tuning import GREATEST, LEAST, WIDEST
+from synmt_cli.formats.reports.tuning import MOST_BEAM, MOST_LENPEN
 from synmt_cli.io import memory, reading, writing
 
 MANUAL = Manual(
@@ -62,12 +62,12 @@ def translate(
             "Beam size; 1 is greedy.",
             shown_default=f"{BEAM}, or as tuned",
             min=1,
-            max=WIDEST,
+            max=MOST_BEAM,
         ),
     ] = None,
     lenpen: Annotated[
         float | None,
-        option("--lenpen A", "Divide log P by length^A.", f"{LENPEN}", min=0, max=GREATEST),
+        option("--lenpen A", "Divide log P by length^A.", f"{LENPEN}", min=0, max=MOST_LENPEN),
     ] = None,
     tuned: Annotated[
         list[str] | None,
@@ -98,15 +98,7 @@ def translate(
     nbest: Annotated[
         int, option("--nbest N", "Translations for each segment.", min=1, max=1000)
     ] = 1,
-    patience: Annotated[
-        float | None,
-        option(
-            "--patience P",
-            "Stop when P * beam translations are finished; without it, when no better one is"
-            " possible.",
-            min=LEAST,
-        ),
-    ] = None,
+    patience: options.Patience = None,
     max_len: Annotated[
         int | None,
         option(

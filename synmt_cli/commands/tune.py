@@ -13,7 +13,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.text import scripts, tokenizers
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.reports.table import FORMATS
-from synmt_cli.formats.reports.tuning import FIRST_TOKENIZER, GREATEST, LEAST, WIDEST
+from synmt_cli.formats.reports.tuning import MOST_BEAM, MOST_LENPEN
 from synmt_cli.io import memory, reading, writing
 
 if TYPE_CHECKING:
@@ -46,16 +46,8 @@ def tune(
     lenpen: Annotated[
         str, option("--lenpen LOW:HIGH[:STEP]", "Values to try, both ends included; STEP is 0.1.")
     ] = "0.2:1.6",
-    beam: Annotated[int, option("--beam K", "Beam size.", min=2, max=WIDEST)] = 4,
-    patience: Annotated[
-        float | None,
-        option(
-            "--patience P",
-            "Stop when P * beam translations are finished; without it, when no better one is"
-            " possible.",
-            min=LEAST,
-        ),
-    ] = None,
+    beam: Annotated[int, option("--beam K", "Beam size.", min=2, max=MOST_BEAM)] = 4,
+    patience: options.Patience = None,
     tokenize: Annotated[
         str,
         option(
@@ -63,7 +55,7 @@ def tune(
             "A tokenizer of sacreBLEU, for BLEU.",
             autocompletion=completion.tokenizer,
         ),
-    ] = FIRST_TOKENIZER,
+    ] = tokenizers.DEFAULT,
     get: Annotated[
         Literal["lenpen", "bleu"] | None,
         option("--get", "Print only the best value, or its BLEU."),
@@ -160,12 +152,12 @@ def grid(text: str) -> list[float]:
     >>> grid("0.2:0.6"), grid("1:2:0.5")
     ([0.2, 0.3, 0.4, 0.5, 0.6], [1.0, 1.5, 2.0])
     """
-    problem = f"expected LOW:HIGH or LOW:HIGH:STEP within 0..{GREATEST}, such as 0.2:1.6:0.1"
+    problem = f"expected LOW:HIGH or LOW:HIGH:STEP within 0..{MOST_LENPEN}, such as 0.2:1.6:0.1"
     n = 0
     try:
         low, high, step = map(Decimal, (text if text.count(":") == 2 else f"{text}:0.1").split(":"))
         is_plain = re.fullmatch("[0-9.eE:+-]+", text, re.ASCII)
-        if is_plain and 0 <= low <= high <= GREATEST and 0 < step < math.inf:
+        if is_plain and 0 <= low <= high <= MOST_LENPEN and 0 < step < math.inf:
             n = int(min((high - low) / step, Decimal(MOST))) + 1
     except (ArithmeticError, ValueError):  # not numbers, too few or too many, or not finite
         pass

@@ -11,7 +11,7 @@ from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
 from synmt_cli.io import reading
 
 COMMAND = "tune"
-GREATEST, WIDEST, LEAST = 10, 1000, 0.01  # length penalty, beam, patience
+MOST_LENPEN, MOST_BEAM, LEAST_PATIENCE = 10, 1000, 0.01
 ROUNDING = 1e-6  # how far BLEU may be above 100, and the brevity penalty above 1
 FIRST_TOKENIZER = "13a"  # the tokenizer of reports that do not name one
 
@@ -61,7 +61,7 @@ class TuningReport:
                 f"all values have the same BLEU, {best.bleu:.2f}: it decides nothing, and "
                 f"{best.lenpen:g} is only the first"
             ]
-        if best is values[-1] and best.lenpen < GREATEST:
+        if best is values[-1] and best.lenpen < MOST_LENPEN:
             end = "greatest value tried: greater"
         elif best is values[0] and best.bleu > values[-1].bleu and best.lenpen > 0:
             end = "smallest value tried: smaller"
@@ -120,7 +120,7 @@ def parsed(document: Any, source: str) -> TuningReport:
         segments, beam = documents.count(document["segments"]), documents.count(document["beam"])
         patience = _patience(document.get("patience"))  # reports did not have it at first
         tokenize = documents.text(document.get("tokenize", FIRST_TOKENIZER))  # nor this
-        if not 1 <= beam <= WIDEST:
+        if not 1 <= beam <= MOST_BEAM:
             raise ValueError
         signature = str(document["signature"])
     except (KeyError, TypeError, ValueError):
@@ -190,7 +190,7 @@ def _mean(values: Sequence[TunedValue]) -> TunedValue:
 
 def _patience(value: Any) -> float | None:
     patience = None if value is None else documents.number(value)
-    if patience is not None and patience < LEAST:
+    if patience is not None and patience < LEAST_PATIENCE:
         raise ValueError
     return patience
 
@@ -206,7 +206,7 @@ def _within(value: Any, most: float) -> float:
 def _value(one: Any) -> TunedValue:
     ratio, closed = one["length_ratio"], one["closed"]
     return TunedValue(
-        _within(one["lenpen"], GREATEST),
+        _within(one["lenpen"], MOST_LENPEN),
         _within(one["bleu"], 100 + ROUNDING),
         _within(one["brevity_penalty"], 1 + ROUNDING),
         None if ratio is None else _within(ratio, documents.LARGEST),
