@@ -8,7 +8,7 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.inspection.inputs import InspectedInput, opened
-from synmt_cli.core.inspection.problems import Search
+from synmt_cli.core.inspection.problems import ProblemFinder
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import (
     DataError,
@@ -126,7 +126,7 @@ class _Checker:
                 yield from _of_model(one)
             case kind:
                 assert one.source is not None
-                search = Search(self._parallel, self._vocabulary)
+                search = ProblemFinder(self._parallel, self._vocabulary)
                 yield from search.problems(one.source, kind)
                 if search.is_whole:
                     self._counts.append((one.name, search.n_segments))

@@ -63,7 +63,7 @@ def split(
         _check(path)
     outputs = splitting.filled(template, "part", names, files)
     splitting.refuse_inputs(outputs, files)
-    before = [reading.state(path) for path in files]
+    before = [reading.file_identity(path) for path in files]
     parts = partition.grouped(reader.text_rows(files)).parts([*sizes.values()], seed)
     with splitting.written_together(outputs) as writers:
         # If a file has more or fewer lines than before, it has changed: that is found afterwards.

@@ -133,7 +133,7 @@ def bytes_in(paths: Sequence[str]) -> int | None:
     return total
 
 
-def state(path: str) -> tuple[int, int, int]:
+def file_identity(path: str) -> tuple[int, int, int]:
     """Size in bytes, time of change (ns) and inode of a file, to see if it is still the same.
 
     Files from one archive can share all but the inode. Raises ReadError.
@@ -147,7 +147,7 @@ def state(path: str) -> tuple[int, int, int]:
 
 def refuse_changed(path: str, before: tuple[int, int, int]) -> None:
     """Raises DataError if a file is no longer in the state `before`, ReadError if it is gone."""
-    if state(path) != before:
+    if file_identity(path) != before:
         raise DataError(path, None, "changed while it was read")
 
 

@@ -41,7 +41,7 @@ def side(rows, device="cpu", fill=PAD, width=None, **features):
         tree = PathTree()
         numbers = [[tree.row(path) for path in values] for values in features["path"]]
         padded = [values + [0] * (width - len(values)) for values in numbers]
-        numbers, paths = tree.batch(np.array(padded))
+        numbers, paths = tree.paths_of(np.array(padded))
         features["path"] = numbers.tolist()
         paths = paths.to(device)
     mask = torch.tensor([[t >= len(row) for t in range(width)] for row in rows], device=device)

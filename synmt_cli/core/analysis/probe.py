@@ -145,7 +145,7 @@ def record_of(reader: Reader, example: Example) -> Record:
     """The record of an example, with its own tree; without one it is parsed if necessary."""
     if example.tree is None:
         return reader.of_text(example.text, "1")
-    return reader.featurizer.record([example.tree], "1")
+    return reader.featurizer.of_trees([example.tree], "1")
 
 
 def control_task(classes: Sequence[int], seed: int) -> Callable[[Example], int]:

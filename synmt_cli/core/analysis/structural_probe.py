@@ -115,7 +115,7 @@ class StructuralProbe:
 
     def _records(self, sentences: Sequence[Sentence]) -> Iterator[Record]:
         for sentence in sentences:
-            record = self._featurizer.record([sentence], "1")
+            record = self._featurizer.of_trees([sentence], "1")
             if len(record.pieces or ()) > self._max_pieces:
                 self.remarks[f"of more than {self._max_pieces:,} pieces: left out"] += 1
             elif record.status != OK or len(words_of(record)) < 2:

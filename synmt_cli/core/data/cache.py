@@ -118,6 +118,6 @@ def make(
 
 def _state(path: str) -> list[Any]:
     """The name of a file, and its size, time of change and inode, which identify it."""
-    size, changed, inode = reading.state(path)
+    size, changed, inode = reading.file_identity(path)
     # An inode may be an unsigned number of 64 bits, which not every reader of JSON accepts.
     return [json_files.as_text(os.path.basename(path)), size, changed, str(inode)]

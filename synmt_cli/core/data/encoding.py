@@ -75,7 +75,7 @@ class Encoding:
         values = {name: f.padded(rows, 0) for name, f in features.items()}
         own_paths = None
         if "path" in values:
-            values["path"], own_paths = self.paths.batch(values["path"])
+            values["path"], own_paths = self.paths.paths_of(values["path"])
         is_single = "sentence" in values and bool(values["sentence"].max(initial=0) <= 0)
         tensors = {name: torch.from_numpy(v) for name, v in values.items()}
         return Side(padded, mask, tensors, own_paths, is_single, tuple(lengths.tolist()))

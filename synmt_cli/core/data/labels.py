@@ -114,7 +114,7 @@ class PathTree:
             rows.append(self._longer(rows[prefix], int(labels[label])))
         return np.array(rows, np.int64)
 
-    def batch(self, rows: Array) -> tuple[Array, Paths]:
+    def paths_of(self, rows: Array) -> tuple[Array, Paths]:
         """The same rows, of any shape, as rows of the batch's own paths, and these paths."""
         labels, shorter, lengths = self.table.T
         used = np.unique(np.append(rows, 0))

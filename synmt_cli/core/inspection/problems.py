@@ -27,7 +27,7 @@ def problem_of(part: Callable[[], object]) -> Iterator[SynmtError]:
 
 
 @dataclass(slots=True)
-class Search:
+class ProblemFinder:
     """Looks for problems. n_segments: all so far. is_whole: whether all input was checked.
 
     counting: whether segments of CoNLL-U, which may be several sentences, are counted.

@@ -88,7 +88,7 @@ def opened(
         if stream.kind == "text":
             measured = [stack.enter_context(reading.open_source(src))] if src is not None else []
             others = [stack.enter_context(reading.open_source(one)) for one in stream.further]
-            lines = parallel_lines([*measured, *stream.begun, *others], len(measured))
+            lines = parallel_lines([*measured, *stream.opened, *others], len(measured))
             yield MeasuredStream(list(paths), lines)
             return
         if src is not None:

@@ -40,7 +40,7 @@ class Featurizer:
             return None
         return Vocabularies(self.source, self.target or self.source).fingerprint
 
-    def record(self, sentences: Sequence[Sentence], id: str, target: str | None = None) -> Record:
+    def of_trees(self, sentences: Sequence[Sentence], id: str, target: str | None = None) -> Record:
         """The record of one line. id: for a line whose comments give none."""
         one, tokens = record_of(sentences, id)
         if self.source is not None:
@@ -52,7 +52,7 @@ class Featurizer:
             self._add_features(one)
         return one
 
-    def text(self, line: str, id: str, target: str | None = None) -> Record:
+    def of_text(self, line: str, id: str, target: str | None = None) -> Record:
         """The record of a line without a tree."""
         one = Record(id, line, EMPTY if not line.strip() else OK)
         if self.source is not None:
@@ -91,10 +91,10 @@ class Featurizer:
                 break
             text = target if isinstance(target, str) else None
             if isinstance(content, str):
-                one = self.text(content, str(number), text)
+                one = self.of_text(content, str(number), text)
                 place = work.batch.source, work.batch.line
             else:
-                one = self.record(content, str(number), text)
+                one = self.of_trees(content, str(number), text)
                 place = content[0].source, content[0].line
             if isinstance(target, RawBlocks) and self._add_tree(one, target, done):
                 place = target.source, target.line

@@ -53,19 +53,19 @@ class Pass:
     cells: (5, R, W), for each token of a row: its index among all targets' tokens (B * T); the
     number of its prefix, -1 at padding; its position there; the column where the prefix begins,
     and its length. newest: (R, 2), the columns of the last tokens. ends: (N,), the indices in
-    newest.flatten() that have one. following: (N,), the index of the token after each of these, in
-    Batch.target_out.flatten().
+    newest.flatten() that have one. predicted: (N,), the index in Batch.target_out.flatten() of the
+    token that each of these predicts.
     """
 
     targets: slice
     cells: Tensor
     newest: Tensor
     ends: Tensor
-    following: Tensor
+    predicted: Tensor
 
     def to(self, device: torch.device) -> Pass:
         """The same pass on a device."""
-        tensors = self.cells, self.newest, self.ends, self.following
+        tensors = self.cells, self.newest, self.ends, self.predicted
         return Pass(self.targets, *(moved(x, device) for x in tensors))
 
     def side(self, target: Side) -> Side:
@@ -174,9 +174,9 @@ def _pass(
     cells[:, (line * width + begin)[prefix] + position] = tokens
     newest = np.zeros((len(places) * len(rows), IN_ROW), np.int64)
     newest[line, column] = begin + length - 1
-    following = np.full(newest.shape, -1, np.int64)
-    following[line, column] = start + length - 1
-    flat = following.ravel()
+    predicted = np.full(newest.shape, -1, np.int64)
+    predicted[line, column] = start + length - 1
+    flat = predicted.ravel()
     ends = np.flatnonzero(flat >= 0)
     return Pass(
         targets,

@@ -76,8 +76,9 @@ class Transformer(nn.Module):
             here = one.to(device)
             states = self.reread(here, target, sources, memory.allowed)
             found.append(states.flatten(0, 1).index_select(0, here.ends))
-            places.append(here.following)
+            places.append(here.predicted)
         flat = torch.cat(found)  # (N, D), as the prefixes were read
+        # The state of a prefix stands where the token that it predicts does.
         every = flat.new_zeros(n_targets * n_tokens, flat.size(1))
         every = every.index_copy(0, torch.cat(places), flat).unflatten(0, (n_targets, n_tokens))
         return torch.empty_like(every).index_copy(0, order, every), {}

@@ -60,16 +60,16 @@ def read(
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Files of one kind. begun: the first ones, which are open. further: the other ones."""
+    """Files of one kind. opened: the first ones, which are open. further: the other ones."""
 
     kind: str
-    begun: Sequence[Source]
+    opened: Sequence[Source]
     further: Sequence[str]
     on_bad_tree: OnBadTree = "error"
 
     def __iter__(self) -> Iterator[Segment]:
         """The segments of all files, one file after the other. Raises DataError, ReadError."""
-        for source in self.begun:
+        for source in self.opened:
             yield from _of_kind(self.kind, source, self.on_bad_tree)
         if self.further:
             yield from read(self.further, self.kind, self.on_bad_tree)
@@ -84,14 +84,14 @@ def opened(
     Raises DataError, ReadError.
     """
     with ExitStack() as stack:
-        begun = [stack.enter_context(reading.open_source(paths[0]))]
+        opened = [stack.enter_context(reading.open_source(paths[0]))]
         while kind == "auto":
-            nothing, begun[-1] = is_empty(begun[-1])
-            if nothing and len(begun) < len(paths):
-                begun.append(stack.enter_context(reading.open_source(paths[len(begun)])))
+            nothing, opened[-1] = is_empty(opened[-1])
+            if nothing and len(opened) < len(paths):
+                opened.append(stack.enter_context(reading.open_source(paths[len(opened)])))
             else:
-                kind, begun[-1] = guessed(begun[-1], detect)
-        yield Stream(kind, begun, paths[len(begun) :], on_bad_tree)
+                kind, opened[-1] = guessed(opened[-1], detect)
+        yield Stream(kind, opened, paths[len(opened) :], on_bad_tree)
 
 
 def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple[T, list[str]]]:

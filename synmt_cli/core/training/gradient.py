@@ -100,7 +100,7 @@ def _from_prefixes(
         entropy = cross_entropy(
             states.flatten(0, 1),
             model.output.weight,
-            target_out.take(here.following),
+            target_out.take(here.predicted),
             smoothing,
             here.ends,
             arcs,

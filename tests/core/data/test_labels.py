@@ -33,14 +33,14 @@ def test_a_row_is_a_path_and_a_path_is_a_row(paths):
 @given(PATHS)
 def test_every_path_of_a_batch_can_be_read_back(paths):
     tree, rows = numbered(paths)
-    own, found = tree.batch(rows)
+    own, found = tree.paths_of(rows)
     assert [path_of(found, row) for row in own] == paths
 
 
 @given(PATHS)
 def test_a_batch_has_each_prefix_of_its_paths_once_and_nothing_else(paths):
     tree, rows = numbered(paths)
-    _, found = tree.batch(rows)
+    _, found = tree.paths_of(rows)
     everything = [tuple(path_of(found, row)) for row in range(len(found.labels))]
     prefixes = {tuple(path[:n]) for path in paths for n in range(len(path) + 1)} | {()}
     assert len(everything) == len(prefixes)
@@ -50,7 +50,7 @@ def test_a_batch_has_each_prefix_of_its_paths_once_and_nothing_else(paths):
 @given(PATHS)
 def test_rows_are_sorted_by_length_and_sizes_count_them(paths):
     tree, rows = numbered(paths)
-    _, found = tree.batch(rows)
+    _, found = tree.paths_of(rows)
     lengths = [len(path_of(found, row)) for row in range(len(found.labels))]
     assert lengths == sorted(lengths)
     assert found.sizes == [lengths.count(n) for n in range(max(lengths) + 1)]
@@ -63,9 +63,9 @@ def test_rows_are_sorted_by_length_and_sizes_count_them(paths):
 def test_a_batch_does_not_know_what_else_the_tree_met(paths, data):
     tree, rows = numbered(paths)
     chosen = data.draw(st.lists(st.sampled_from(range(len(paths))))) if paths else []
-    own, found = tree.batch(rows[chosen])
+    own, found = tree.paths_of(rows[chosen])
     alone, alone_rows = numbered([paths[i] for i in chosen])
-    _, expected = alone.batch(alone_rows)
+    _, expected = alone.paths_of(alone_rows)
     assert found.sizes == expected.sizes
     assert [path_of(found, row) for row in own] == [paths[i] for i in chosen]
 
@@ -73,10 +73,10 @@ def test_a_batch_does_not_know_what_else_the_tree_met(paths, data):
 @given(PATHS, PATHS)
 def test_a_tree_may_grow_between_batches(before, after):
     tree, rows = numbered(before)
-    tree.batch(rows)
+    tree.paths_of(rows)
     later = np.array([tree.row(path) for path in after], np.int64)
     for own, paths in ((later, after), (rows, before)):
-        mapped, found = tree.batch(own)
+        mapped, found = tree.paths_of(own)
         assert [path_of(found, row) for row in mapped] == paths
 
 
@@ -97,7 +97,7 @@ def test_batches_do_not_read_a_whole_table(tmp_path):
     rows.tofile(tmp_path / "paths")
     mapped = np.memmap(tmp_path / "paths", np.int64, "r", shape=rows.shape)
     tracemalloc.start()
-    own, found = PathTree(mapped).batch(np.array([n - 1, 7]))
+    own, found = PathTree(mapped).paths_of(np.array([n - 1, 7]))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [path_of(found, row) for row in own] == [[n - 1], [7]]
@@ -106,7 +106,7 @@ def test_batches_do_not_read_a_whole_table(tmp_path):
 
 def test_rows_keep_their_shape():
     tree, rows = numbered([[1, 2], [1], [3], []])
-    own, _ = tree.batch(rows.reshape(2, 2))
+    own, _ = tree.paths_of(rows.reshape(2, 2))
     assert own.shape == (2, 2)
     assert own[1, 1] == 0
 
@@ -115,7 +115,7 @@ def test_a_very_deep_path_is_no_recursion():
     """A chain of n words has n prefixes; reading it back walks them one by one."""
     tree = PathTree()
     row, shorter = tree.row([1] * 1500), tree.row([1] * 1499)
-    own, found = tree.batch(np.array([row, shorter]))
+    own, found = tree.paths_of(np.array([row, shorter]))
     assert own.tolist() == [1500, 1499]
     assert found.sizes == [1] * 1501
 

@@ -44,7 +44,7 @@ def scores(found):
 
 
 def test_untagged_sources_are_read_as_tagged_ones(translator):
-    plain = [Featurizer(translator.source).text(line, "1") for line in ("A dog", "", "the cats")]
+    plain = [Featurizer(translator.source).of_text(line, "1") for line in ("A dog", "", "the cats")]
     prepared = replace(translator, prepare=tagged)
     found = prepared.translate(plain)
     assert [one.record for one in found] == plain
@@ -54,7 +54,7 @@ def test_untagged_sources_are_read_as_tagged_ones(translator):
 
 
 def test_each_part_of_a_long_source_has_its_tags(translator):
-    line = Featurizer(translator.source).text(TEXT[0], "1")
+    line = Featurizer(translator.source).of_text(TEXT[0], "1")
     seen = []
 
     def prepare(record):

@@ -41,7 +41,7 @@ def translator(vocabulary):
 
 @pytest.fixture(scope="module")
 def records(vocabulary):
-    return [Featurizer(vocabulary).text(line, str(i)) for i, line in enumerate(LINES, 1)]
+    return [Featurizer(vocabulary).of_text(line, str(i)) for i, line in enumerate(LINES, 1)]
 
 
 def texts(found):
@@ -118,7 +118,7 @@ def test_a_tree_matters_unless_it_failed(translator, vocabulary):
 
 def test_a_long_source_is_translated_in_parts(translator, vocabulary):
     line = " ".join(["A dog sleeps ."] * 5)
-    whole = Featurizer(vocabulary).text(line, "1")
+    whole = Featurizer(vocabulary).of_text(line, "1")
     (found,) = changed(translator, max_pieces=10).translate([whole])
     parts = [Record("1", line, pieces=some) for some in in_parts(whole.pieces, 10)]
     each = [text for (text,) in texts(translator.translate(parts))]
@@ -133,7 +133,7 @@ def test_parts_have_one_score_and_are_cut_if_any_is(translator, records):
 
 
 def test_each_part_of_a_tagged_source_has_its_tags(translator, vocabulary):
-    whole = Featurizer(vocabulary).text(" ".join(["A dog sleeps ."] * 5), "1")
+    whole = Featurizer(vocabulary).of_text(" ".join(["A dog sleeps ."] * 5), "1")
     short = changed(translator, max_pieces=10)
     (found,) = texts(short.translate([tagged(whole, "<PA>")]))
     parts = [tagged(Record("1", "", pieces=some), "<PA>") for some in in_parts(whole.pieces, 10)]

@@ -61,7 +61,7 @@ def sifted(kind, content, target=None, jobs=1, side="pair"):
 def test_text_and_its_records_give_the_same_pairs(both):
     sides = [b"".join(map(line, side)) for side in zip(*both, strict=True)] or [b"", b""]
     records = b"".join(
-        record.to_bytes(Featurizer().text(src, str(i), tgt)) for i, (src, tgt) in enumerate(both)
+        record.to_bytes(Featurizer().of_text(src, str(i), tgt)) for i, (src, tgt) in enumerate(both)
     )
     as_text = sifted("text", *sides)
     assert as_text == sifted("jsonl", records)

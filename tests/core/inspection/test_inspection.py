@@ -8,7 +8,7 @@ import random
 import pytest
 
 from synmt_cli.core.inspection import counts
-from synmt_cli.core.inspection.problems import Search
+from synmt_cli.core.inspection.problems import ProblemFinder
 from synmt_cli.core.jobs.view import Drawing, of_conllu, of_records
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record
@@ -69,10 +69,10 @@ def test_the_first_problem_is_the_readers_and_the_rest_follow(kind, data, read, 
     for _ in range(ROUNDS):
         bad = mutated(data, rng)
         expected = failure(read(source(bad)))
-        found = list(Search().problems(source(bad), kind))
+        found = list(ProblemFinder().problems(source(bad), kind))
         assert list(map(str, found[:1])) == [expected] * bool(expected)
         assert [one.line for one in found] == sorted({one.line for one in found})
-        counted = Search(counting=True)
+        counted = ProblemFinder(counting=True)
         assert list(map(str, counted.problems(source(bad), kind))) == list(map(str, found))
         assert failure(counts.of_stream(source(bad), kind) for _ in "1") == expected
         assert failure(Drawing(width=30).block(one) for one in views(source(bad))) == expected
@@ -82,10 +82,10 @@ def test_the_first_problem_is_the_readers_and_the_rest_follow(kind, data, read, 
 
 @pytest.mark.parametrize(("kind", "data"), [("conllu", CONLLU), ("jsonl", RECORDS)])
 def test_segments_are_counted_with_the_broken_ones(kind, data):
-    search = Search(counting=True)
+    search = ProblemFinder(counting=True)
     assert list(search.problems(source(data), kind)) == []
     assert (search.n_segments, search.is_whole) == (8, True)
     broken = data.replace(b"\xc3\x84", b"\xff", 3)
-    search = Search(counting=True)
+    search = ProblemFinder(counting=True)
     assert list(search.problems(source(broken), kind))
     assert search.n_segments == 8

@@ -109,13 +109,13 @@ def test_passes_read_every_drawn_prefix_once(drawn, lengths, n_cells):
         ids, number = one.side(whole).ids, one.cells[1]
         assert ids.numel() <= n_cells or len(ids) == one.targets.stop - one.targets.start == 1
         ends = set(one.ends.tolist())
-        following = iter(one.following.tolist())
+        predicted = iter(one.predicted.tolist())
         for row, (own, column) in enumerate(zip(ids, number, strict=True)):
             for k in (0, 1):
                 tokens = own[column == k].tolist()
                 assert bool(tokens) == (2 * row + k in ends)
                 if tokens:
-                    assert own[one.newest[row, k]] == tokens[-1] == next(following)
+                    assert own[one.newest[row, k]] == tokens[-1] == next(predicted)
                     assert tokens == list(range(tokens[0], tokens[-1] + 1))
                     read.append((tokens[0] // width, len(tokens)))
     wanted = [(i, n) for i, length in enumerate(lengths) for n in drawn if n <= length]

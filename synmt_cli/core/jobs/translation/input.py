@@ -80,7 +80,7 @@ class Reader:
 
     def _record(self, segment: Segment, id: str) -> Record:
         if isinstance(segment, TreeSegment):
-            return self.featurizer.record(segment.sentences, id)
+            return self.featurizer.of_trees(segment.sentences, id)
         if isinstance(segment, TextSegment):
             reading.refuse_nul(segment.text, *segment.place)
             return self.of_text(segment.text, id)
@@ -94,10 +94,10 @@ class Reader:
     def of_text(self, text: str, id: str) -> Record:
         """The record of one line of text, parsed where a tree is needed. Raises Unavailable."""
         if self.load_parser is None:
-            return self.featurizer.text(text, id)
+            return self.featurizer.of_text(text, id)
         block = self.parser.line(text, id).conllu.encode()
         parsed = conllu.read(reading.Source("<parser>", io.BytesIO(block)))
-        one = self.featurizer.record(list(parsed), id)
+        one = self.featurizer.of_trees(list(parsed), id)
         one.src = text  # a comment cannot hold a CR at its end
         return one
 
