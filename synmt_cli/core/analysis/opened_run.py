@@ -17,7 +17,7 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.building import read_config
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.udpipe import Parser
-from synmt_cli.core.text.vocabulary import EOS, Vocabularies
+from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.errors import ConfigError
 from synmt_cli.formats.record import OK, Record
 
@@ -57,7 +57,7 @@ class OpenedRun:
         if not records:
             return
         source = self.vocabularies.source
-        ids = Ragged.of([[*source.ids(one.pieces or ()), EOS] for one in records], np.int64)
+        ids = Ragged.of([source.source_ids(one.pieces) for one in records], np.int64)
         features = self.encoding.ragged([self.encoding.values(one) for one in records])
         for full in by_length(ids.lengths, BATCH_PIECES):
             for rows in np.split(full, range(BATCH_SIZE, len(full), BATCH_SIZE)):

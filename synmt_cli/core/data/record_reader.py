@@ -21,7 +21,6 @@ from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.data.ragged_files import Columns, Seals
 from synmt_cli.core.data.targets import HOW, Target, Targets
-from synmt_cli.core.text.vocabulary import EOS
 from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats import record as records
 from synmt_cli.formats.record import OK, Record
@@ -113,7 +112,7 @@ class CorpusReader:
                 continue
             if self.check is not None:
                 self.check(record, place)
-            source.append([*self.vocabularies.source.ids(record.pieces or ()), EOS])
+            source.append(self.vocabularies.source.source_ids(record.pieces))
             target.append(self.targets.target(tokens, place))
             n_pieces.append([n])
             n_treeless += not record.heads

@@ -25,7 +25,7 @@ from synmt_cli.core.data.targets import Target, Targets
 from synmt_cli.core.decoding.hypothesis import refuse_nan
 from synmt_cli.core.decoding.translator import SearchSettings, Watch, unchanged
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.text.vocabulary import EOS, UNK, Vocabulary
+from synmt_cli.core.text.vocabulary import UNK, Vocabulary
 from synmt_cli.errors import Place
 from synmt_cli.formats.record import EMPTY, OK, UNPARSED, Record
 from synmt_cli.formats.transitions import length_in_pieces
@@ -125,7 +125,7 @@ class TeacherForcing:
     ) -> Pair:
         """The pair as models read it. Raises DataError, ConfigError as `Targets.target` does."""
         prepared = self.prepare(record if record.status == OK else record.without_tree())
-        ids = [*self.source.ids(prepared.pieces or ()), EOS]
+        ids = self.source.source_ids(prepared.pieces)
         return Pair(ids, encoding.values(prepared), self.targets.target(tokens, place))
 
     def _log_probs(self, pairs: Sequence[Pair], encoding: Encoding, watch: Watch) -> list[float]:

@@ -16,7 +16,7 @@ from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, normalised_sco
 from synmt_cli.core.decoding.search import stream
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary
+from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
 from synmt_cli.errors import SynmtError
 from synmt_cli.formats.record import EMPTY, OK, Record
 
@@ -172,7 +172,7 @@ class Translator:
         for number, part in enumerate(parts):
             own = [tag, *part, tag] if tag else part
             prepared = self.prepare(record if has_tree else record.without_tree(own))
-            ids = [*self.source.ids(prepared.pieces or ()), EOS]
+            ids = self.source.source_ids(prepared.pieces)
             yield SourcePart(owner, record.id, number, ids, encoding.values(prepared))
 
     def _search(

@@ -214,6 +214,14 @@ class Modifier(nn.Module):
         return None
 
 
+def features_read(modifiers: Iterable[Modifier], *, training: bool) -> list[str]:
+    """The names of the features that some modifiers read, sorted.
+
+    training: whether to include those that only a loss reads.
+    """
+    return sorted({n for one in modifiers for n in one.needs if training or n not in one.learns})
+
+
 class Active(NamedTuple):
     """A modifier and what it prepared for this forward pass."""
 

@@ -106,19 +106,19 @@ class Rows:
 
         return once(self.made, n_queries, last)
 
-    def in_places(self, places: Tensor, n: int) -> Rows:
-        """The rows of the last tokens of B * K prefixes, as K queries to n places of B sources.
+    def in_slots(self, slots: Tensor, n_slots: int) -> Rows:
+        """The rows of the last tokens of B * K prefixes, as K queries to the slots of B sources.
 
-        places: (B, K, T), the place of each of the T tokens, or n for none. A place without a
+        slots: (B, K, T), the slot of each of the T tokens, or n_slots for none. A slot without a
         token of the query gets row 0, since a mask hides it.
         """
 
-        def in_places() -> Rows:
-            newest = self.index[:, -1].expand(places.shape[:2].numel(), -1).view_as(places)
-            index = newest.new_zeros(*places.shape[:2], n + 1).scatter_(2, places, newest)
-            return Rows.of(index[..., :n], self.n, len(places), self.n_heads)
+        def moved() -> Rows:
+            newest = self.index[:, -1].expand(slots.shape[:2].numel(), -1).view_as(slots)
+            index = newest.new_zeros(*slots.shape[:2], n_slots + 1).scatter_(2, slots, newest)
+            return Rows.of(index[..., :n_slots], self.n, len(slots), self.n_heads)
 
-        return once(self.made, places, in_places)
+        return once(self.made, slots, moved)
 
     def beside(self, other: Rows) -> Rows:
         """Both side by side, for a table in which the rows of `other` follow these."""
@@ -209,9 +209,13 @@ class Table:
 
         return once(self.made, other, joined)
 
-    def in_places(self, places: Tensor, n: int) -> Table:
-        """The same vectors, picked by the rows of `Rows.in_places`."""
-        return once(self.made, places, lambda: Table(self.rows.in_places(places, n), self.vectors))
+    def in_slots(self, slots: Tensor, n_slots: int) -> Table:
+        """The same vectors, picked by the rows of `Rows.in_slots`."""
+
+        def moved() -> Table:
+            return Table(self.rows.in_slots(slots, n_slots), self.vectors)
+
+        return once(self.made, slots, moved)
 
     def with_hidden(self, layer: int) -> Tensor:
         """The vectors of one layer, detached, and a row of zeros for pairs that are hidden."""
@@ -229,9 +233,11 @@ class Related(NamedTuple):
     value: Table | None
     layer: int
 
-    def in_places(self, places: Tensor, n: int) -> Related:
-        """The same for both tables: see `Table.in_places`."""
-        key, value = (t if t is None else t.in_places(places, n) for t in (self.key, self.value))
+    def in_slots(self, slots: Tensor, n_slots: int) -> Related:
+        """The same for both tables: see `Table.in_slots`."""
+        key, value = (
+            t if t is None else t.in_slots(slots, n_slots) for t in (self.key, self.value)
+        )
         return Related(key, value, self.layer)
 
 

@@ -8,7 +8,7 @@ from synmt_cli.core import variants
 from synmt_cli.core.model import initialisation
 from synmt_cli.core.model.embedding import Embedding, token_table
 from synmt_cli.core.model.layers import Encoder
-from synmt_cli.core.model.modifier import Modifier
+from synmt_cli.core.model.modifier import Modifier, features_read
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.config import Config, SettingsLayer, resolve, unsaid
@@ -110,12 +110,10 @@ def needs(config: Config, training: bool) -> tuple[str, ...]:
     A variant that needs none to translate needs no parser either.
     """
     encoder, _ = outlines(config)
-    return tuple(
-        sorted({name for m in encoder for name in m.needs if training or name not in m.learns})
-    )
+    return tuple(features_read(encoder, training=training))
 
 
 def target_needs(config: Config) -> tuple[str, ...]:
     """The features of the target's tree so far that the variant reads, sorted."""
     _, decoder = outlines(config)
-    return tuple(sorted({name for m in decoder for name in m.needs}))
+    return tuple(features_read(decoder, training=True))

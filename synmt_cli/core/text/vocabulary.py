@@ -189,6 +189,10 @@ class Vocabulary:
         get = self._ids.get
         return [get(piece, UNK) for piece in pieces]
 
+    def source_ids(self, pieces: Sequence[str] | None) -> list[int]:
+        """A source as encoders read it: the id of each piece, then EOS. None: a source without."""
+        return [*self.ids(pieces or ()), EOS]
+
     def generated(self) -> Iterator[tuple[int, str]]:
         """Yields the id and name of each piece and symbol: no special or other control ids."""
         return ((id, piece) for piece, id in self._ids.items())

@@ -28,7 +28,7 @@ from synmt_cli.core.decoding.hypothesis import Rules
 from synmt_cli.core.decoding.scorers.cached import CachedScorer
 from synmt_cli.core.decoding.scorers.scorer import Prefixes
 from synmt_cli.core.decoding.search import encoded
-from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.model.modifier import Modifier, Side, features_read
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import building
 from synmt_cli.core.run.config import Config
@@ -116,13 +116,8 @@ def _sources(model: Transformer, *rows: int, training: bool = True) -> Side:
 
     training: whether to include features that only a loss reads.
     """
-    needs = dict.fromkeys(
-        name
-        for one in model.encoder.modifiers
-        for name in one.needs
-        if training or name not in one.learns
-    )
-    encoding, records, ids = Encoding([*needs], Labels(LABELS)), [], []
+    features = features_read(model.encoder.modifiers, training=training)
+    encoding, records, ids = Encoding(features, Labels(LABELS)), [], []
     for number, heads in enumerate(HEADS):
         words = ["x"] * len(heads)
         labels = [LABELS[0] if head < 0 else LABELS[1 + head % 2] for head in heads]

@@ -157,13 +157,13 @@ class Aligned:
         n_beams = prefixes.newest.size(1)
         self.mask = mask[:, None].expand(-1, n_beams, -1).flatten(0, 1)[:, None, None]
         self._slots = slots.gather(2, positions[:, None].expand(-1, n_beams, -1))  # (B, K, T)
-        self._places = self._slots.masked_fill(~mask[:, None], n_slots)
+        self._real_slots = self._slots.masked_fill(~mask[:, None], n_slots)  # n_slots: padding
         self._n_slots = n_slots
 
     def related(self, active: Sequence[Active], layer: int) -> list[Related]:
         """The relations that modifiers add to the keys and values in the slots of each source."""
         every = [modifier.related(state, layer) for modifier, state in active]
-        return [one.in_places(self._places, self._n_slots) for one in every if one is not None]
+        return [one.in_slots(self._real_slots, self._n_slots) for one in every if one is not None]
 
     def of(self, prefix: Tensor) -> tuple[Tensor, Tensor]:
         """prefix: (2, room for B, H, room for M, D / H) -> k and v, (B * K, T, D) each."""
