@@ -341,7 +341,7 @@ def score(
     _check(settings, get, form, by, metrics, limits, _asks_for_test(asked, paired))
     scored = _outside(segment_scores or [], lower_is_better or [])
     specs = [divisions.parse(text) for text in dict.fromkeys(by or [])]
-    trees = _trees(specs, src, src_trees, ref_trees)
+    _refuse_unfit_sources(specs, src, src_trees, ref_trees)
     _check_reference(ref, specs, src, bool(scored) and not refs)
     names = _names(metrics, get, limits, scored, form, tokenize, ref is not None)
     _refuse_unread(asked, names, specs)
@@ -349,22 +349,15 @@ def score(
     references = [] if ref is None else [ref, *(refs or [])]
     files = [file for one in outputs for file in one.files]
     paths = [*references, *files, *([] if src is None else [src])]
-    _refuse_clashes([*paths, trees], specs, scored, output)
+    _refuse_clashes([*paths, src_trees, ref_trees], specs, scored, output)
     given = {name: outside.read(of) for name, of in scored.items()}
     outputs = outputs or outside.systems(given[names[0]])
     test = (
         None
         if get or form == SEGMENTS
-        else _fitting(_test(paired, p, samples, seed, outputs, matched, asked), outputs, all_pairs)
+        else _test(paired, p, samples, seed, outputs, matched, asked)
     )
-    options.refuse(
-        {
-            "--all-pairs needs two systems and a test": all_pairs and not (test and outputs[1:]),
-            "--matched needs a test": matched and not test,
-            "--correct compares systems with the first one: give two or more": "correct" in asked
-            and not outputs[1:],
-        }
-    )
+    _refuse_unfit_outputs(outputs, test, all_pairs, matched, asked)
     with writing.output(output) as writer:
         texts = parallel_lines.read_parallel(paths) if paths else {}
         for doubt in doubts.of_texts(
@@ -390,7 +383,12 @@ def score(
                 all_pairs=all_pairs,
                 correction=correct,
                 divisions=_divided(
-                    specs, n, texts.get(src or ""), texts.get(ref or ""), trees, tokenize
+                    specs,
+                    n,
+                    texts.get(src or ""),
+                    texts.get(ref or ""),
+                    src_trees or ref_trees,
+                    tokenize,
                 ),
                 options=settings.document(),
                 command=["synmt", *sys.argv[1:]],
@@ -458,10 +456,10 @@ def _refuse_clashes(
     options.refuse_clashes([*paths, *named, *of_metrics], output)
 
 
-def _trees(
+def _refuse_unfit_sources(
     specs: Sequence[Spec], src: str | None, src_trees: str | None, ref_trees: str | None
-) -> str | None:
-    """The file of trees. Raises UsageError unless --by has what it needs, and nothing else."""
+) -> None:
+    """Raises UsageError unless --by has the source and the trees it needs, and nothing else."""
     from synmt_cli.core.evaluation.divisions import OF_TREES
 
     kinds = {spec.kind: spec.text for spec in specs}
@@ -480,7 +478,6 @@ def _trees(
             " and length without --src": trees and not need and not ("length" in kinds and not src),
         }
     )
-    return trees
 
 
 def _names(
@@ -780,20 +777,33 @@ def _test(
     return SignificanceTest(name, definition, samples or SAMPLES[name], seed)
 
 
-def _fitting(
-    test: SignificanceTest | None, systems: Sequence[SystemFiles], all_pairs: bool
-) -> SignificanceTest | None:
-    """The same test. Raises UsageError if it cannot take these numbers of outputs."""
+def _refuse_unfit_outputs(
+    systems: Sequence[SystemFiles],
+    test: SignificanceTest | None,
+    all_pairs: bool,
+    matched: bool,
+    asked: set[str],
+) -> None:
+    """Raises UsageError if the test, or an option of one, needs other numbers of outputs.
+
+    asked: the options that were given.
+    """
     from synmt_cli.core.evaluation.statistics import significance
     from synmt_cli.core.evaluation.systems import refuse_two_single, refuse_unequal
 
-    if test is None:
-        return None
-    if test.name == "ar" or test.definition == "matched":
-        refuse_unequal(systems, "--matched" if test.name == "bs" else "--paired ar")
-    pairs_of = significance.all_pairs if all_pairs else significance.against_first
-    refuse_two_single(systems, pairs_of(len(systems)))
-    return test
+    if test is not None:
+        if test.name == "ar" or test.definition == "matched":
+            refuse_unequal(systems, "--matched" if test.name == "bs" else "--paired ar")
+        pairs_of = significance.all_pairs if all_pairs else significance.against_first
+        refuse_two_single(systems, pairs_of(len(systems)))
+    options.refuse(
+        {
+            "--all-pairs needs two systems and a test": all_pairs and not (test and systems[1:]),
+            "--matched needs a test": matched and not test,
+            "--correct compares systems with the first one: give two or more": "correct" in asked
+            and not systems[1:],
+        }
+    )
 
 
 def _shown(report: ScoreReport, get: str | None, form: str, verbose: bool) -> bytes:
