@@ -145,8 +145,7 @@ def report(
 
     with writing.output(output) as writer:
         scored = score_files.read(score) if score else None
-        missing: list[str] = []
-        hypotheses, references = _segments(outputs, references, scored, missing)
+        hypotheses, references, missing = _segments(outputs, references, scored)
         texts = _texts(hypotheses, src, references, scored) if hypotheses else None
         if texts is None and (src or ref or tgt_trees or (trees and not attention)) and not missing:
             missing.append("Segments are not shown: name outputs by --segments or --score.")
@@ -159,9 +158,10 @@ def report(
             _refuse_other_length({trees: of_source, tgt_trees: of_target}, texts.n)
             if trees and texts.source:
                 tree_files.refuse_other_text(of_source, texts.source, reading.source_name(trees))
-        heat_maps, plots = (
-            _attention(attention, trees, of_source, missing) if attention else ([], [])
+        heat_maps, plots, notes = (
+            _attention(attention, trees, of_source) if attention else ([], [], [])
         )
+        missing += notes
         of_awsl = awsl_charts.chart(awsl_reports.read(awsl).runs) if awsl else None
         if of_awsl and not of_awsl.series:
             missing.append(
@@ -187,30 +187,30 @@ def report(
 
 
 def _segments(
-    outputs: Sequence[SystemFiles],
-    references: list[str],
-    scored: ScoreReport | None,
-    missing: list[str],
-) -> tuple[dict[str, str], list[str]]:
-    """The files of each system's output and of the references; empty if one of them is missing."""
+    outputs: Sequence[SystemFiles], references: list[str], scored: ScoreReport | None
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """The files of each system's output, those of the references, and what is missing, in words.
+
+    There are no files of outputs, or of references, if one of them is missing.
+    """
     if outputs:
         named = {one.name: one.files[0] for one in outputs}
     else:
         named = {one.name: one.files[0] for one in scored.systems if one.files} if scored else {}
         absent = [file for file in named.values() if not os.path.exists(file)]
         if absent:
-            missing.append(
+            note = (
                 f"Segments are not shown: {absent[0]}, which was scored, is missing. "
                 "Name outputs by --segments."
             )
-            return {}, references
+            return {}, references, [note]
     if named and not references and scored:
-        references = scored.references
-        absent = [file for file in references if not os.path.exists(file)]
+        absent = [file for file in scored.references if not os.path.exists(file)]
         if absent:
-            missing.append(f"The reference {absent[0]} is missing: name all by --ref and --refs.")
-            references = []
-    return named, references
+            note = f"The reference {absent[0]} is missing: name all by --ref and --refs."
+            return named, [], [note]
+        references = scored.references
+    return named, references, []
 
 
 def _texts(
@@ -240,54 +240,66 @@ def _refuse_other_length(files: dict[str, Trees], n: int) -> None:
 
 
 def _attention(
-    path: str, trees_path: str, trees: Trees, missing: list[str]
-) -> tuple[list[AttentionMaps], list[list[str]]]:
-    """The first maps of the first segments with weights, and the commands that draw them.
+    path: str, trees_path: str, trees: Trees
+) -> tuple[list[AttentionMaps], list[list[str]], list[str]]:
+    """Maps of the first segments with weights, commands that draw them, and notes on gaps.
 
-    The maps have the edges of the segments' trees. missing: gets a line for each gap.
+    The maps have the edges of the segments' trees.
     """
-    from synmt_cli.core.pictures import attention
-    from synmt_cli.core.report.page import AttentionMaps
     from synmt_cli.formats.attention import read
 
     by_id = {line[0].id: line[0] for line in trees if len(line) == 1}
     found: list[AttentionMaps] = []
-    commands = []
+    commands, notes = [], []
     with reading.open_source(path) as source:
         few = (one for one in read(source) if one.weights and _size(one) <= ATTENTION_TOKENS)
         for one in islice(few, ATTENTION_SEGMENTS):
-            layers, heads = _first(one)
-            here = [at for at in product(layers, heads) if at in one.weights]
-            first = {at: one.weights[at] for at in here}
-            shown = replace(one, weights=first)
             tree = by_id.get(one.id) if one.stack == "encoder" else None
-            without = ""
-            try:
-                maps = attention.maps(shown, tree=tree)
-            except UsageError:
-                maps = attention.maps(shown)
-                without = "its tree, whose words its pieces do not spell"
+            maps, without = _maps(one, tree)
             if trees and tree is None and one.stack == "encoder":
                 name = reading.source_name(trees_path)
                 without = f"a tree: {name} has no single one with its id"
             if without:
-                missing.append(
+                notes.append(
                     f"The attention in segment {one.id} is without the edges of {without}."
                 )
-            found.append(AttentionMaps(one.id, maps, len(one.weights) - len(maps)))
-            command = ["synmt", "plot", "attention", "--id", one.id]
-            if found[-1].n_left_out:
-                command += ["--layers", ",".join(map(str, layers))]
-                command += ["--heads", ",".join(map(str, heads))]
-            command += ["--trees", trees_path] if found[-1].has_edges else []
-            name = re.sub(NOT_IN_NAMES, "-", one.id)
-            commands.append([*command, "-o", f"heads.{name}.pdf", path])
+            found.append(maps)
+            commands.append(_plot_command(path, trees_path, one, maps))
     if not found:
         name = reading.source_name(path)
-        missing.append(
+        notes.append(
             f"Attention is not shown: {name} has no segment of {ATTENTION_TOKENS} tokens or fewer."
         )
-    return found, commands
+    return found, commands, notes
+
+
+def _maps(one: Attention, tree: Picture | None) -> tuple[AttentionMaps, str]:
+    """The first maps of a segment; and the tree whose edges they lack, in words, or ""."""
+    from synmt_cli.core.pictures import attention
+    from synmt_cli.core.report.page import AttentionMaps
+
+    first = {at: one.weights[at] for at in product(*_first(one)) if at in one.weights}
+    shown = replace(one, weights=first)
+    without = ""
+    try:
+        maps = attention.maps(shown, tree=tree)
+    except UsageError:
+        maps = attention.maps(shown)
+        without = "its tree, whose words its pieces do not spell"
+    return AttentionMaps(one.id, maps, len(one.weights) - len(maps)), without
+
+
+def _plot_command(path: str, trees_path: str, one: Attention, maps: AttentionMaps) -> list[str]:
+    """The command that draws the maps of a segment again."""
+    command = ["synmt", "plot", "attention", "--id", one.id]
+    if maps.n_left_out:
+        layers, heads = _first(one)
+        command += ["--layers", ",".join(map(str, layers))]
+        command += ["--heads", ",".join(map(str, heads))]
+    if maps.has_edges:
+        command += ["--trees", trees_path]
+    name = re.sub(NOT_IN_NAMES, "-", one.id)
+    return [*command, "-o", f"heads.{name}.pdf", path]
 
 
 def _size(one: Attention) -> int:
