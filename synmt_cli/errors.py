@@ -148,6 +148,17 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
+def other_number(source: str, n: int, unit: str, other: str, expected: int) -> DataError:
+    """The DataError for a file with another number of lines, or of other units, than it needs.
+
+    other: what has the number expected, for the message.
+
+    >>> print(other_number("b.de", 1, "line", "a.de", 2000))
+    b.de: 1 line, but a.de has 2,000
+    """
+    return DataError(source, None, f"{counted(n, unit)}, but {other} has {expected:,}")
+
+
 def reason(error: BaseException) -> str:
     """The system's message for an OSError, the exception's own otherwise."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -16,6 +16,7 @@ from synmt_cli.errors import (
     SynmtError,
     UsageError,
     counted,
+    other_number,
 )
 from synmt_cli.formats.conllu import SENTENCE_LIMIT
 from synmt_cli.formats.detect import FileKind, TreeKind
@@ -161,8 +162,7 @@ class _Checker:
         for name, n in self._counts[1:]:
             first, expected = self._counts[0]
             if n != expected:
-                problem = f"{counted(n, 'segment')}, but {first} has {expected:,}"
-                yield DataError(name, None, problem)
+                yield other_number(name, n, "segment", first, expected)
 
 
 def _of_document(one: InspectedInput, kind: FileKind) -> Iterator[SynmtError]:

@@ -223,11 +223,10 @@ def _texts(
     paths = [*named.values(), src, *references]
     lines = {file: parallel_lines.read(file) for file in paths if file}
     if scored:
-        refuse_other_lengths(lines, scored.n, "segments were scored")
+        refuse_other_lengths(lines, scored.n, "the scored test set")
     else:
         first = next(iter(lines))
-        name = reading.source_name(first)
-        refuse_other_lengths(lines, len(lines[first]), f"in {name}")
+        refuse_other_lengths(lines, len(lines[first]), reading.source_name(first))
     written = {name: lines[file] for name, file in named.items()}
     return Texts(written, lines.get(src), [lines[file] for file in references])
 

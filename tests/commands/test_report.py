@@ -307,7 +307,7 @@ def test_scores_of_other_programs_and_runs_without_a_curve(forked, folder, tmp_p
             b"trees: tree 1 is that of 'Satz 0 ",
         ),
         (["--segments", "one", "--src-trees", "one"], 65, b"one:1: expected CoNLL-U or records"),
-        (["--segments", "one", "--ref", "ref"], 65, b"ref: 12 lines, but 1 in one"),
+        (["--segments", "one", "--ref", "ref"], 65, b"ref: 12 lines, but one has 1"),
         (["runs"], 66, b"runs is not a run directory"),
         (["--ref", "-", "--segments", "a=-"], 2, b"only one input can be stdin"),
         (["--segments", "a=one", "--segments", "a=ref"], 2, b"--segments names 'a' twice"),

@@ -24,7 +24,7 @@ from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.buckets import Buckets, n_words, parse_edges
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TreeSegment
 from synmt_cli.core.trees.heads import ROOT, depths, is_projective
-from synmt_cli.errors import DataError, UsageError, counted, quoted
+from synmt_cli.errors import DataError, UsageError, other_number, quoted
 from synmt_cli.formats.detect import COMMENT, OBJECT
 from synmt_cli.formats.record import EMPTY, UNPARSED
 from synmt_cli.io import reading
@@ -254,5 +254,4 @@ def _label_of(segment: Segment) -> str:
 
 def _refuse_other_number(path: str, found: int, n: int) -> None:
     if found != n:
-        problem = f"{counted(found, 'segment')}, but {n:,} to score"
-        raise DataError(reading.source_name(path), None, problem)
+        raise other_number(reading.source_name(path), found, "segment", "the test set", n)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from synmt_cli.errors import DataError, counted
+from synmt_cli.errors import DataError, other_number
 from synmt_cli.io import reading
 
 
@@ -22,8 +22,7 @@ def read_parallel(paths: Sequence[str]) -> dict[str, list[str]]:
     first, *others = map(len, texts.values())
     for name, n in zip(names[1:], others, strict=True):
         if n != first:
-            expected = f"{first:,} in {names[0]}"
-            raise DataError(name, None, f"{counted(n, 'line')}, but {expected}")
+            raise other_number(name, n, "line", names[0], first)
     if not first:
         raise DataError(names[0], None, "no lines")
     return texts

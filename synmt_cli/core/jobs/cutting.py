@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from synmt_cli.core.jobs.work import Target, Work
 from synmt_cli.core.segments.comments import LINE, LineStarts
-from synmt_cli.errors import DataError, SynmtError, counted
+from synmt_cli.errors import SynmtError, other_number
 from synmt_cli.formats import conllu
 from synmt_cli.formats.conllu import RawBlocks
 from synmt_cli.io import reading
@@ -135,8 +135,7 @@ def _paired(
     n_segments += sum(map(len, parts))
     n_targets += sum(1 for _ in targets)
     if n_targets != n_segments:
-        problem = f"{counted(n_targets, unit)}, but the source has {n_segments:,}"
-        raise DataError(name, None, problem)
+        raise other_number(name, n_targets, unit, "the source", n_segments)
 
 
 def _lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from synmt_cli.core.evaluation.metrics import registry
 from synmt_cli.core.pictures.sentences import clean
-from synmt_cli.errors import DataError, counted
+from synmt_cli.errors import other_number
 from synmt_cli.io import reading
 
 MOST = 3000  # on a page
@@ -49,12 +49,11 @@ class Shown:
     length: int
 
 
-def refuse_other_lengths(columns: dict[str, list[str]], n: int, of: str) -> None:
-    """Raises DataError for a file that does not have n lines. of: what has n, for the message."""
+def refuse_other_lengths(columns: dict[str, list[str]], n: int, other: str) -> None:
+    """Raises DataError for a file that does not have n lines. other: what has n."""
     for name, lines in columns.items():
         if len(lines) != n:
-            problem = f"{counted(len(lines), 'line')}, but {n:,} {of}"
-            raise DataError(reading.source_name(name), None, problem)
+            raise other_number(reading.source_name(name), len(lines), "line", other, n)
 
 
 def scores(texts: Texts) -> list[list[float]]:

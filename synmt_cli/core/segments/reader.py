@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from synmt_cli.core.segments import comments
 from synmt_cli.core.segments.bad_trees import INSTEAD, OnBadTree
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment
-from synmt_cli.errors import DataError, counted
+from synmt_cli.errors import other_number
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.detect import detect, detected, guessed, is_empty
 from synmt_cli.io import reading
@@ -130,6 +130,5 @@ def rows(
             n_first = next(counts)
             for name, count in zip(names, counts, strict=True):
                 if count != n_first:
-                    problem = f"{counted(count, 'line')}, but {first} has {n_first:,}"
-                    raise DataError(name, None, problem)
+                    raise other_number(name, count, "line", first, n_first)
         yield row

@@ -134,5 +134,5 @@ def test_a_page_whose_tables_alone_are_too_large_is_refused(monkeypatch):
 
 
 def test_other_lengths_are_refused_with_both_numbers():
-    with pytest.raises(DataError, match="f: 1 line, but 2 segments were scored"):
-        segments.refuse_other_lengths({"f": ["a"]}, 2, "segments were scored")
+    with pytest.raises(DataError, match="f: 1 line, but the scored test set has 2"):
+        segments.refuse_other_lengths({"f": ["a"]}, 2, "the scored test set")
