@@ -1,16 +1,16 @@
 """The trees of the segments on the page, by line of the test set."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from synmt_cli.core.pictures.sentences import Picture, of_line, of_record, of_sentence
 from synmt_cli.core.pictures.trees import svg
-from synmt_cli.core.segments import comments
+from synmt_cli.core.segments import reader
+from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment
 from synmt_cli.errors import DataError, quoted
-from synmt_cli.formats import conllu, record
+from synmt_cli.formats import record
 from synmt_cli.formats.detect import detect
 from synmt_cli.io import reading
-from synmt_cli.io.reading import Source
 
 LONGEST = 120  # words of a tree that is drawn on the page
 WIDTH = 660  # pixels
@@ -23,29 +23,22 @@ _STYLED = re.compile(
 
 def read(path: str) -> list[list[Picture]]:
     """The trees of each line: a line of text may be several sentences. Raises DataError."""
-    readers: dict[str, Callable[[Source], Iterator[list[Picture]]]] = {
-        "conllu": _of_conllu,
-        "jsonl": _of_records,
-    }
     with reading.open_source(path) as opened:
+        # Not reader.read, whose message for a bad first record advises an option of other commands.
         kind, source = detect(opened)
-        if kind in readers:
-            return [*readers[kind](source)]
-        if any(True for _ in reading.text_lines(source)):
-            raise DataError(source.name, 1, "expected CoNLL-U or records: text has no trees")
-        return []
+        segments = reader.READERS[kind](source)
+        return [_pictures(one, str(number)) for number, one in enumerate(segments, 1)]
 
 
-def _of_conllu(source: Source) -> Iterator[list[Picture]]:
-    for number, group in enumerate(comments.lines(conllu.read(source)), 1):
-        if len(group) == 1:
-            yield [of_line(group, str(number))]
-        else:
-            yield [of_sentence(one, str(number)) for one in group]
-
-
-def _of_records(source: Source) -> Iterator[list[Picture]]:
-    return ([of_record(one)] for one in record.read(source))
+def _pictures(segment: Segment, id: str) -> list[Picture]:
+    """The trees of a segment. id: for a tree that has none."""
+    if isinstance(segment, RecordSegment):
+        return [of_record(record.from_bytes(segment.json, *segment.place, id))]
+    if isinstance(segment, TextSegment):
+        raise DataError(*segment.place, "expected CoNLL-U or records: text has no trees")
+    if len(segment.sentences) == 1:
+        return [of_line(segment.sentences, id)]
+    return [of_sentence(one, id) for one in segment.sentences]
 
 
 def refuse_other_text(trees: Sequence[Sequence[Picture]], lines: Sequence[str], path: str) -> None:
