@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import textwrap
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument
 from synmt_cli.formats.reports.table import FORMATS
-from synmt_cli.formats.reports.variants import OptionInfo, VariantInfo, VariantList
+from synmt_cli.formats.reports.variants import VariantInfo, VariantList
 from synmt_cli.io import writing
-
-if TYPE_CHECKING:
-    from synmt_cli.core.inspection.variant_description import VariantDescription
 
 MANUAL = Manual(
     input="None.",
@@ -84,27 +81,18 @@ def variants(
         elif form == "text":
             writer.write("\n".join(map(_as_text, descriptions)).encode())
         else:
-            writer.write(FORMATS[form](VariantList([*map(_info, descriptions)])))
+            writer.write(FORMATS[form](VariantList(descriptions)))
 
 
-def _as_object(one: VariantDescription) -> dict[str, Any]:
+def _as_object(one: VariantInfo) -> dict[str, Any]:
     options = {
-        name: {"default": option.default, "meaning": option.meaning}
-        for name, option in one.options.items()
+        option.name: {"default": option.default, "meaning": option.meaning}
+        for option in one.options
     }
     return {**asdict(one), "options": options}
 
 
-def _info(one: VariantDescription) -> VariantInfo:
-    rows = [
-        OptionInfo(name, json.dumps(option.default), option.meaning)
-        for name, option in one.options.items()
-    ]
-    facts = (one.name, one.paper, one.what, one.stacks, one.features, one.training_features)
-    return VariantInfo(*facts, one.data, rows)
-
-
-def _as_text(one: VariantDescription) -> str:
+def _as_text(one: VariantInfo) -> str:
     lines = [f"{one.name:<16}{one.what} ({one.paper})"]
     reads = ", ".join(one.features)
     if one.training_features:
@@ -113,7 +101,7 @@ def _as_text(one: VariantDescription) -> str:
         lines.append(f"{'':16}reads {reads}")
     if one.data:
         lines.append(f"{'':16}records of synmt multitask --scheme {one.data}")
-    for name, setting in one.options.items():
-        text = f"{one.name}.{name} = {json.dumps(setting.default)}: {setting.meaning}"
+    for option in one.options:
+        text = f"{one.name}.{option.name} = {option.written_default}: {option.meaning}"
         lines += textwrap.wrap(text, WIDTH, initial_indent=" " * 16, subsequent_indent=" " * 20)
     return "\n".join(lines) + "\n"

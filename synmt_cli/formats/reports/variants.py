@@ -1,35 +1,43 @@
 """The list of `synmt variants`, as tables."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from synmt_cli.formats.reports.table import Notes, Record, Table
 
 
 @dataclass(frozen=True, slots=True)
 class OptionInfo:
-    """One option of a variant. default: as TOML and JSON write it."""
+    """One option of a variant."""
 
     name: str
-    default: str
+    default: Any
     meaning: str
+
+    @property
+    def written_default(self) -> str:
+        """The default as TOML and JSON write it."""
+        return json.dumps(self.default)
 
 
 @dataclass(frozen=True, slots=True)
 class VariantInfo:
-    """One variant. training_features: those that only training reads.
+    """One variant.
 
-    data: how `synmt multitask` makes its training records, or "".
+    features: those of the source that translation reads; training_features: those that only
+    training reads. data: the scheme by which `synmt multitask` makes its training records, or "".
     """
 
     name: str
     paper: str
     what: str
     stacks: tuple[str, ...]
+    options: list[OptionInfo]
     features: tuple[str, ...]
     training_features: tuple[str, ...]
     data: str
-    options: list[OptionInfo]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ class VariantList:
         header = ["variant", "paper", "what", "stacks", "reads"]
         yield Table(header, rows, left=5, prose=2)
         options = [
-            [f"{one.name}.{option.name}", option.default, option.meaning]
+            [f"{one.name}.{option.name}", option.written_default, option.meaning]
             for one in self.variants
             for option in one.options
         ]
@@ -72,7 +80,7 @@ class VariantList:
                 "data": one.data,
             }
             for option in one.options:
-                facts = {"default": option.default, "meaning": option.meaning}
+                facts = {"default": option.written_default, "meaning": option.meaning}
                 yield {**start, "option": option.name, **facts}
             if not one.options:
                 yield {**start, "option": "", "default": "", "meaning": ""}
