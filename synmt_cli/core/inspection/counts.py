@@ -22,27 +22,33 @@ def of_stream(source: reading.Source, kind: TreeKind) -> Facts:
     return _COUNTERS[kind](source)
 
 
-def _longest(length_and_line: tuple[int, int]) -> Facts:
-    """The length of the longest segment and its line; {} if all are empty.
+class _Longest:
+    """The length of the longest segment, and its line: that of the first among equals."""
 
-    The line is given with its sign changed: the greatest pair is that of the first among equals.
-    """
-    length, line = length_and_line
-    return {"longest": length, "longest_line": -line} if line else {}
+    def __init__(self) -> None:
+        self.length = self.line = 0
+
+    def add(self, length: int, line: int) -> None:
+        if length > self.length:
+            self.length, self.line = length, line
+
+    def facts(self) -> Facts:
+        """The length and the line; {} if all segments are empty."""
+        return {"longest": self.length, "longest_line": self.line} if self.line else {}
 
 
 def _of_text(source: reading.Source) -> Facts:
     n = n_empty = n_words = n_characters = 0
-    longest = 0, 0
+    longest = _Longest()
     for number, line in reading.text_lines(source):
         words = len(line.split())
         n += 1
         n_empty += not line.strip()
         n_words += words
         n_characters += len(line)
-        longest = max(longest, (words, -number))
+        longest.add(words, number)
     figures = {"lines": n, "empty": n_empty, "words": n_words, "characters": n_characters}
-    return figures | _longest(longest)
+    return figures | longest.facts()
 
 
 def _percentage(part: int, whole: int) -> float:
@@ -99,7 +105,7 @@ class _Trees:
 
 
 def _of_conllu(source: reading.Source) -> Facts:
-    trees, longest, statuses = _Trees(), (0, 0), Counter[str]()
+    trees, longest, statuses = _Trees(), _Longest(), Counter[str]()
     n = n_segments = n_ranged = n_ranges = n_empty = 0
     for sentences in comments.lines(conllu.read(source)):
         n += len(sentences)
@@ -108,7 +114,7 @@ def _of_conllu(source: reading.Source) -> Facts:
         for one in sentences:
             if not comments.is_placeholder(one):
                 trees.add([head - 1 for head in one.heads], one.deprels, one.upos)
-                longest = max(longest, (len(one.words), -one.line))
+                longest.add(len(one.words), one.line)
                 ranges = one.ranges
                 n_ranges += len(ranges)
                 n_ranged += sum(last - first + 1 for first, last, _ in ranges)
@@ -122,12 +128,12 @@ def _of_conllu(source: reading.Source) -> Facts:
         "multiword_tokens": n_ranges,
         "empty_nodes": n_empty,
         **trees.facts(),
-        **_longest(longest),
+        **longest.facts(),
     }
 
 
 def _of_records(source: reading.Source) -> Facts:
-    trees, longest, statuses = _Trees(), (0, 0), Counter[str]()
+    trees, longest, statuses = _Trees(), _Longest(), Counter[str]()
     fields, vocabularies = Counter[str](), Counter[str]()
     n = n_trees = n_pieces = n_target_pieces = n_targets = 0
     for n, one in enumerate(record.read(source), 1):
@@ -141,7 +147,7 @@ def _of_records(source: reading.Source) -> Facts:
         n_trees += bool(one.words)
         for tree in _sentences(one):
             trees.add(*tree)
-        longest = max(longest, (len(one.pieces or one.words or ()), -n))
+        longest.add(len(one.pieces or one.words or ()), n)
     return {
         "records": n,
         "statuses": dict(statuses),
@@ -151,7 +157,7 @@ def _of_records(source: reading.Source) -> Facts:
         "pieces": n_pieces,
         "targets": n_targets,
         "target_pieces": n_target_pieces,
-        **_longest(longest),
+        **longest.facts(),
         "vocab": dict(vocabularies),
         "fields": dict(fields),
     }
@@ -175,13 +181,13 @@ def _fields(one: Record) -> Iterator[str]:
 
 
 def _of_transitions(source: reading.Source) -> Facts:
-    longest, labels = (0, 0), set[str]()
+    longest, labels = _Longest(), set[str]()
     n = n_empty = n_leaves = n_arcs = n_pieces = 0
     for number, line in reading.text_lines(source):
         tokens = line.split(" ") if line else []
         n += 1
         n_empty += not tokens
-        longest = max(longest, (len(tokens), -number))
+        longest.add(len(tokens), number)
         for token in tokens:
             try:
                 half = arc(token)
@@ -197,7 +203,7 @@ def _of_transitions(source: reading.Source) -> Facts:
                     labels.add(label)
     leaves = "pieces" if n_pieces else "words"
     figures: Facts = {"lines": n, "empty": n_empty, leaves: n_leaves, "arcs": n_arcs}
-    return figures | {"labels": len(labels)} | _longest(longest)
+    return figures | {"labels": len(labels)} | longest.facts()
 
 
 _COUNTERS: dict[TreeKind, Callable[[reading.Source], Facts]] = {

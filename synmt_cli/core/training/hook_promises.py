@@ -75,18 +75,15 @@ def _checked(hook: _Hook, *given: Any) -> Any:
 
 
 def _prepared(hook: _Hook, side: Side) -> Any:
-    features = _Features(side.features)
-    return hook.function(replace(side, features=features.for_hook(hook)))
+    return hook.function(replace(side, features=_Features(side.features, hook)))
 
 
 class _Features(dict[str, Tensor]):
     """Features that refuse to be read by a hook whose modifier does not name them."""
 
-    hook: _Hook
-
-    def for_hook(self, hook: _Hook) -> Mapping[str, Tensor]:
+    def __init__(self, features: Mapping[str, Tensor], hook: _Hook) -> None:
+        super().__init__(features)
         self.hook = hook
-        return self
 
     def __missing__(self, name: str) -> NoReturn:
         if name not in FEATURES:
