@@ -12,11 +12,12 @@ import orjson
 from synmt_cli.core.inspection.counts import Facts
 from synmt_cli.core.run.directory import LABELS
 from synmt_cli.errors import DataError
-from synmt_cli.formats.reports import tuning
-from synmt_cli.formats.reports.analysis import awsl, heads
-from synmt_cli.formats.reports.analysis.structural_probes import MEASURES
+from synmt_cli.formats.reports import mixup_scores, tree_comparison, tree_scores, tuning
+from synmt_cli.formats.reports.analysis import awsl, heads, probes, structural_probes
 from synmt_cli.formats.reports.documents import LIMIT
 from synmt_cli.formats.reports.score import files as score_files
+from synmt_cli.formats.reports.score import scores as score_reports
+from synmt_cli.formats.reports.score import sets as set_scores
 from synmt_cli.io import json_files, reading
 from synmt_cli.io.reading import Source
 
@@ -205,7 +206,7 @@ def _of_probes(value: Any) -> Facts:
 
 def _of_structural_probes(value: Any) -> Facts:
     def means(figures: Any) -> Facts:
-        return {name: figures["means"][name] for name in MEASURES}
+        return {name: figures["means"][name] for name in structural_probes.MEASURES}
 
     return {
         "sentences": value["sentences"],
@@ -249,20 +250,22 @@ def _of_environment(value: Any) -> Facts:
     return {name: value[name] for name in names if name in value}
 
 
-_REPORTS: tuple[tuple[set[str], str, Callable[[Any], Facts]], ...] = (
-    ({"n", "references", "systems"}, SCORE, _of_score),
-    ({"sets", "baseline", "systems"}, "report of synmt score --sign-over", _of_set_scores),
-    ({"gold", "subtypes", "systems"}, "report of synmt evaltree", _of_parsers),
-    ({"gold", "subtypes", "scores"}, "report of synmt evaltree", _of_trees),
-    ({"settings", "tasks", "runs"}, "report of synmt analyze probe", _of_probes),
+# The first entry whose fields a document has counts: the fields of awsl are among those of heads,
+# and the field of mixup is one of three others.
+_REPORTS: tuple[tuple[frozenset[str], str, Callable[[Any], Facts]], ...] = (
+    (score_reports.KNOWN_BY, SCORE, _of_score),
+    (set_scores.KNOWN_BY, "report of synmt score --sign-over", _of_set_scores),
+    (tree_comparison.KNOWN_BY, "report of synmt evaltree", _of_parsers),
+    (tree_scores.KNOWN_BY, "report of synmt evaltree", _of_trees),
+    (probes.KNOWN_BY, "report of synmt analyze probe", _of_probes),
     (
-        {"settings", "sentences", "baseline", "layers"},
+        structural_probes.KNOWN_BY,
         "report of synmt analyze probe --structural",
         _of_structural_probes,
     ),
-    ({"runs", "subtypes", "left_out"}, HEADS, _of_heads),
-    ({"runs", "left_out"}, AWSL, _of_awsl),
-    ({"segments", "best", "values"}, TUNING, _of_tuning),
-    ({"systems"}, "report of synmt mixup score", _of_mixup),
-    ({"started", "versions"}, "environment of a run", _of_environment),
+    (heads.KNOWN_BY, HEADS, _of_heads),
+    (awsl.KNOWN_BY, AWSL, _of_awsl),
+    (tuning.KNOWN_BY, TUNING, _of_tuning),
+    (mixup_scores.KNOWN_BY, "report of synmt mixup score", _of_mixup),
+    (frozenset({"started", "versions"}), "environment of a run", _of_environment),
 )

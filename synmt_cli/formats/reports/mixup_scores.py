@@ -6,6 +6,7 @@ from typing import Any
 
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 
+KNOWN_BY = frozenset({"systems"})  # fields, for `synmt info`
 COUNTS = ("right_active", "right_passive", "wrong_active", "wrong_passive", "undecided")
 MARKED = {"object": "object only", "subject": "subject only", "both": "both", ALL: ALL}
 

@@ -8,6 +8,7 @@ from synmt_cli.formats.reports.score.systems import TESTS, MetricInfo, PairedCom
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup, extent, settings
 
+KNOWN_BY = frozenset({"gold", "subtypes", "systems"})  # fields, for `synmt info`
 METRICS = {name: MetricInfo(name, label, "", True, 2) for name, label in LABELS.items()}
 BY_GROUP = ("uas", "las")  # metrics that are shown for each group
 

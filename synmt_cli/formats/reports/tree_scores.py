@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from synmt_cli.errors import counted
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
 
+KNOWN_BY = frozenset({"gold", "subtypes", "scores"})  # fields, for `synmt info`
 LABELS = {
     "tokens": "Tokens",
     "sentences": "Sentences",

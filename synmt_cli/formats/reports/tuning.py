@@ -10,6 +10,7 @@ from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
 from synmt_cli.io import reading
 
+KNOWN_BY = frozenset({"segments", "best", "values"})  # fields, for `synmt info`
 COMMAND = "tune"
 MOST_LENPEN, MOST_BEAM, LEAST_PATIENCE = 10, 1000, 0.01
 ROUNDING = 1e-6  # how far BLEU may be above 100, and the brevity penalty above 1

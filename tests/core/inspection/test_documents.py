@@ -22,10 +22,17 @@ from synmt_cli.formats.reports.analysis.heads import (
     RunFigures,
 )
 from synmt_cli.formats.reports.analysis.probes import ProbedRun, ProbeReport, ProbeResult, TaskInfo
+from synmt_cli.formats.reports.analysis.structural_probes import (
+    MEASURES,
+    StructuralFigures,
+    StructuralReport,
+)
 from synmt_cli.formats.reports.mixup_scores import JudgedSystem, JudgedTranslation, MixupReport
 from synmt_cli.formats.reports.score.scores import ScoreReport
+from synmt_cli.formats.reports.score.sets import SetReport
 from synmt_cli.formats.reports.score.systems import MetricInfo, ScoredSystem
 from synmt_cli.formats.reports.table import as_json, as_tsv
+from synmt_cli.formats.reports.tree_comparison import ParserReport
 from synmt_cli.formats.reports.tree_scores import MatchCount, TreeReport
 from synmt_cli.formats.reports.tuning import TunedValue, TuningReport
 from synmt_cli.io import json_files
@@ -61,6 +68,13 @@ FIGURES = {
     "score": {"segments": 40, "references": ["ref"], "scores": {"a.de": {"bleu": 31.5}}},
     "mixup": {"systems": {"a": {"object_ovs": 100.0, "all_ovs": 100.0}}},
 }
+NO_FIGURES = dict.fromkeys(MEASURES)
+LINEAR = StructuralFigures(NO_FIGURES, NO_FIGURES, NO_FIGURES, None)
+FURTHER = {
+    "synmt score --sign-over": SetReport(["a.json"], ["bleu"], "base.de", [], "exact binomial"),
+    "synmt evaltree": ParserReport("gold", False, 40, []),
+    "synmt analyze probe --structural": StructuralReport((9, 3, 3), LINEAR, [], 0, 1),
+}
 MAP = Attention("1", "ok", "encoder", None, ["a", "b"], ["x", "y"], {(0, 1): np.eye(2)})
 REPORT = {"event": "train", "step": 50, "epoch": 1, "nll": 2.5}
 DEV = {"event": "dev", "step": 60, "epoch": 1, "perplexity": 9.0, "metric": "bleu", "value": 7.0}
@@ -84,6 +98,13 @@ def test_a_report_is_named_with_its_figures(name):
     found = documents.figures(replayed, kind)
     assert name in found["content"]
     assert FIGURES[name].items() <= found.items()
+
+
+@pytest.mark.parametrize("command", FURTHER)
+def test_a_report_with_fields_of_another_is_told_from_it(command):
+    data = as_json(FURTHER[command])
+    assert documents.figures(source(data), "json")["content"] == f"report of {command}"
+    assert problems(data, "json") == []
 
 
 @pytest.mark.parametrize("name", [name for name in RESULTS if name != "score"])

@@ -8,6 +8,7 @@ from synmt_cli.errors import counted
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
 
+KNOWN_BY = frozenset({"runs", "left_out"})  # fields, for `synmt info`
 COMMAND = "analyze awsl"
 
 

@@ -8,6 +8,7 @@ from synmt_cli.errors import counted
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import Cell, Notes, Record, Row, Table
 
+KNOWN_BY = frozenset({"runs", "subtypes", "left_out"})  # fields, for `synmt info`
 COMMAND = "analyze heads"
 DIRECTIONS = ("up", "down")  # a head looks from a word to its parent, or from a parent to a word
 

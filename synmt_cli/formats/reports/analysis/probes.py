@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 
 from synmt_cli.formats.reports.table import Cell, Notes, Record, Row, Table, Value
 
+KNOWN_BY = frozenset({"settings", "tasks", "runs"})  # fields, for `synmt info`
+
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:

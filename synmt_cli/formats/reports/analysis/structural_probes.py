@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from synmt_cli.formats.reports.table import Cell, Notes, Record, Row, Table, Value
 
+KNOWN_BY = frozenset({"settings", "sentences", "baseline", "layers"})  # fields, for `synmt info`
 MEASURES = {
     "uuas": ("UUAS", ".2f"),
     "distance_spearman": ("Spearman of distances", ".3f"),

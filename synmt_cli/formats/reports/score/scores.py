@@ -23,6 +23,7 @@ from synmt_cli.formats.reports.score.verdicts import sentences
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.io import reading
 
+KNOWN_BY = frozenset({"n", "references", "systems"})  # fields, for `synmt info`
 MARKS = 3  # characters for the marks of a score: ^ and stars
 ASSUMED = (
     f"{EQUAL_VARIANCE}: the system with one output is assumed to vary over seeds as much as the "

@@ -9,6 +9,7 @@ from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.score.systems import MOST_DIGITS, shown_p, stars
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 
+KNOWN_BY = frozenset({"sets", "baseline", "systems"})  # fields, for `synmt info`
 DIGITS = 2  # after the point of a score in a table, if the report does not say
 LOWER_IS_BETTER = frozenset({"ter"})  # in reports that do not say so
 
