@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 
@@ -37,6 +37,7 @@ from synmt_cli.formats.record import UNPARSED, Record
 
 Item = TypeVar("Item")
 Window = Sequence[tuple[Record, Place]]
+Work = Callable[[Window], list[list[Item]]]  # returns lists with one result for each record
 Found = tuple[list[TranslatedLine], int]  # the lines and n_parts of a Translated
 PARTS = 4  # parts of a window for each process, so that none works alone for long at the end
 
@@ -203,17 +204,17 @@ class ModelJob(ABC):
 
     def _in_windows(
         self,
-        work: Callable[[int, Watch], Callable[[Window], list[list[Any]]]],
+        work: Callable[[int, Watch], Work[Item]],
         records: Placed,
         window: int,
         warn: Callable[[str], None],
         progress: Progress,
         waited: Callable[[], float] | None,
-    ) -> Iterator[list[list[tuple[Record, Any]]]]:
+    ) -> Iterator[list[list[tuple[Record, Item]]]]:
         """Yields for each window the lists of `whole_windows`. Arguments: as in TranslateJob.
 
-        work: makes the function of a process from the number of its threads (0 leaves it as it is)
-        and a Watch. The function turns some records into lists with one result for each.
+        work: makes the Work of a process from the number of its threads (0 leaves it as it is) and
+        a Watch.
         """
         tick = progress.tick if self._is_alone else _ignore
         recipe = pool.Recipe(
