@@ -181,7 +181,7 @@ def report(
             _commands(drawn, score, scored, (hypotheses, references), awsl, trees, plots),
             first_seeds=bool(scored and scored.several and not outputs),
         )
-        for one in (*missing, *content.doubts):
+        for one in (*missing, *content.doubts()):
             console.warn(one)
         writer.write(page.page(content).encode())
 

@@ -66,7 +66,6 @@ class Content:
     commands: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     first_seeds: bool = False
 
-    @property
     def doubts(self) -> list[str]:
         """Why the scores may not be the last word, in words."""
         of_tuning = [
@@ -116,7 +115,7 @@ def page(content: Content) -> str:
         "runs": content.runs,
         "settings": run_tables.table(content.runs),
         "verdicts": content.score.verdicts if content.score else [],
-        "doubts": content.doubts,
+        "doubts": content.doubts(),
         "segments": [],
         "n_segments": content.texts.n if content.texts else 0,
         "names": list(content.texts.outputs) if content.texts else [],
