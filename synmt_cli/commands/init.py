@@ -257,6 +257,7 @@ def _for_writing(
 
     tokenize: the tokenizer, if one is given.
     """
+    from synmt_cli.core.experiment.design import have
     from synmt_cli.core.text.tokenizers import DEFAULT
 
     notes = []
@@ -265,8 +266,8 @@ def _for_writing(
         has = f"{sizes.tgt.name} without spaces" if sizes.tgt else "spaces between words"
         notes.append(f"tokenizer {tokenize}: the target has {has}; --tokenize NAME chooses another")
     design = replace(design, tokenize=tokenize, src_writing=sizes.src, tgt_writing=sizes.tgt)
-    if sides := design.unspaced:
-        notes.append(f"lengths are in characters, not words: {sides} no spaces between words")
+    if sides := design.sides_without_spaces:
+        notes.append(f"lengths are in characters, not words: {have(sides)} no spaces between words")
     return design, notes
 
 

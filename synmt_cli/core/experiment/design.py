@@ -85,13 +85,10 @@ class Design:
         return tuple(dict.fromkeys(one.data for one in self.plans.values() if one.data))
 
     @property
-    def unspaced(self) -> str:
-        """The sides without spaces between words, and a verb: `the target has`; "" for no side."""
+    def sides_without_spaces(self) -> list[str]:
+        """The sides without spaces between words: `the source`, `the target`."""
         sides = {"the source": self.src_writing, "the target": self.tgt_writing}
-        without = [side for side, writing in sides.items() if writing]
-        return (
-            f"{' and '.join(without)} {'has' if len(without) == 1 else 'have'}" if without else ""
-        )
+        return [side for side, writing in sides.items() if writing]
 
     def check(self) -> None:
         """Raises UsageError for variants that cannot be compared.
@@ -124,6 +121,15 @@ class Design:
         if one.data == "multitask":
             return "train.multitask", "dev.multitask"
         return (f"train.{one.data}" if one.data else "train"), "dev"
+
+
+def have(sides: Sequence[str]) -> str:
+    """Sides and the verb of which they are the subject.
+
+    >>> have(["the target"]), have(["the source", "the target"])
+    ('the target has', 'the source and the target have')
+    """
+    return f"{' and '.join(sides)} {'has' if len(sides) == 1 else 'have'}"
 
 
 def _no_trees(variant: str, side: str, parser: str, known: str) -> UsageError:

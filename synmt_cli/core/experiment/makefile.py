@@ -8,7 +8,7 @@ and `output/` the translations of the test set, with the trees of models that wr
 from collections.abc import Iterable, Iterator
 
 from synmt_cli.core.experiment import rules
-from synmt_cli.core.experiment.design import Design, TreesFrom
+from synmt_cli.core.experiment.design import Design, TreesFrom, have
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING
 from synmt_cli.core.run.directory import OWN_VARIANTS
 from synmt_cli.core.text.scripts import Writing
@@ -36,12 +36,13 @@ def _head(design: Design) -> str:
     records = dict.fromkeys([*names, "test"])
     has_own = any(map(design.has_own, design.variants))
     vocabulary = "" if design.pretrained else rules.OF_VOCABULARY.format(coverage=_coverage(design))
+    unspaced = design.sides_without_spaces
     lenpens, patience = ("0.2:3.0", " 1") if design.writers else ("0.2:1.6", "")
     return rules.HEAD.format(
         variants=" ".join(design.variants),
         seeds=" ".join(map(str, design.seeds)),
         preset=design.preset,
-        lengths=rules.LENGTHS.format(sides=design.unspaced) if design.unspaced else "",
+        lengths=rules.LENGTHS.format(sides=have(unspaced)) if unspaced else "",
         limits=_limits(design),
         own=rules.OWN.format(variable=VARIABLE, file=OWN_VARIANTS) if has_own else "",
         further=rules.FURTHER if design.pretrained else "",
@@ -62,7 +63,7 @@ def _head(design: Design) -> str:
 
 def _limits(design: Design) -> str:
     """Options of synmt filter for what is too long. A dense character counts like three others."""
-    if not design.unspaced:
+    if not design.sides_without_spaces:
         return "--max-len 100 --ratio 9"
     writings = design.src_writing, design.tgt_writing
     n_dense = sum(one is not None and one.is_dense for one in writings)
