@@ -288,7 +288,8 @@ def _warnings(
 
     for name in design.variants:
         try:
-            building.outlines(models.config(name) if models else resolve(name, design.preset, []))
+            config = models.first_config(name) if models else resolve(name, design.preset, [])
+            building.outlines(config)
         except UsageError as error:
             yield f"{name} needs other settings, OPTIONS_{name} in the Makefile: {error}"
     if design.tgt_writing and design.tokenize in BY_SPACES:

@@ -31,7 +31,7 @@ class PretrainedModels:
         links = {f"given/pretrained/{variant}.{seed}": of for (variant, seed), of in folders}
         return links | {"spm.model": f"{next(iter(self.folders.values()))}/{SOURCE_VOCABULARY}"}
 
-    def config(self, variant: str) -> Config:
+    def first_config(self, variant: str) -> Config:
         """The configuration of the first model of a variant, after further training."""
         return next(config for (name, _), config in self.configs.items() if name == variant)
 
