@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from synmt_cli.core.model import initialisation
+from synmt_cli.core.model.modifier import features_read
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.own_file import known
@@ -20,7 +21,6 @@ def _description(variant: Variant) -> VariantInfo:
     spec = StackSpec(Size(), Size().encoder_layers, 1)
     with initialisation.without_values():
         encoder = plan(variant.name).encoder(spec, {})
-    needs = {name for modifier in encoder for name in modifier.needs}
     learns = {name for modifier in encoder for name in modifier.learns}
     stacks = {"encoder": variant.encoder, "decoder": variant.decoder}
     return VariantInfo(
@@ -29,7 +29,7 @@ def _description(variant: Variant) -> VariantInfo:
         variant.what,
         tuple(stack for stack, path in stacks.items() if path),
         [OptionInfo(name, one.default, one.meaning) for name, one in variant.options().items()],
-        tuple(sorted(needs - learns)),
+        tuple(features_read(encoder, training=False)),
         tuple(sorted(learns)),
         variant.data,
     )
