@@ -295,7 +295,11 @@ def test_scores_of_other_programs_and_runs_without_a_curve(forked, folder, tmp_p
         (["--src", "ref"], 2, b"there is nothing to report: name runs"),
         (["--score", "no"], 66, b"no: No such file"),
         (["--score", "empty"], 65, b"empty: not from `synmt score --format json`: invalid JSON"),
-        (["--score", "score.json", "--src", "one"], 65, b"one: 1 line, but 12 segments were"),
+        (
+            ["--score", "score.json", "--src", "one"],
+            65,
+            b"one: 1 line, but the scored test set has 12",
+        ),
         (
             ["--segments", "one", "--src-trees", "trees"],
             65,
