@@ -61,11 +61,11 @@ class _Handler(logging.Handler):
 def error(message: str, above: str = "") -> None:
     """Prints a line that nothing hides, unless another process printed it (`share_errors`).
 
-    above: lines that are printed with it and before it, such as a traceback.
+    above: whole lines, such as a traceback, printed before it.
     """
     line = f"{command}: {message}"
     if _errors is None or _is_new(line, _errors):
-        for one in (*above.splitlines(), line):
+        for one in (*above.split("\n")[:-1], line):
             _line(one)
 
 
