@@ -45,13 +45,12 @@ LIMITS = ("max_steps", "max_epochs")  # ends after which a run can go on, with a
 
 
 class _Deadline(signals.Request):
-    """Asks for an end once perf_counter reaches a time. n_asked: how often it was checked."""
+    """Asks for an end once perf_counter reaches a time."""
 
     def __init__(self, end: float) -> None:
-        self._end, self.n_asked = end, 0
+        self._end = end
 
     def __bool__(self) -> bool:
-        self.n_asked += 1
         return time.perf_counter() >= self._end
 
 
@@ -180,11 +179,10 @@ class Trainer:
             for update in updates:
                 end = _Deadline(begin + budget)
                 start = time.perf_counter()
-                is_whole = self._update(update, end)
+                n_passed = self._update(update, end)
                 self._wait()
                 seconds = time.perf_counter() - start
-                share = 1.0 if is_whole else (end.n_asked - 1) / len(update.batches)
-                times.append(seconds / share)
+                times.append(seconds * len(update.batches) / n_passed)
                 if time.perf_counter() - begin + seconds > budget or len(times) > most + 1:
                     break
         measured = times[2:] or times[1:]
@@ -244,10 +242,10 @@ class Trainer:
         if state.step < settings.max_steps:
             with self._timed_as_updates():
                 update = next(updates, None)
-                is_made = update is not None and self._update(update, request)
+                n_passed = self._update(update, request) if update is not None else 0
             if update is None:
                 state.finished = "max_epochs"
-            elif not is_made:
+            elif n_passed < len(update.batches):
                 return False
             else:
                 self._timed += update.n_tokens
@@ -256,14 +254,17 @@ class Trainer:
             state.finished = "max_steps"
         return True
 
-    def _update(self, update: Update, request: signals.Request) -> bool:
-        """Makes one update. False if an end was asked for in the middle: then nothing changed."""
+    def _update(self, update: Update, request: signals.Request) -> int:
+        """Makes one update. Returns how many of its batches passed through the model.
+
+        These are all, unless an end was asked for in the middle: then nothing changed.
+        """
         dtype = devices.widest(self.device)
         sums = torch.zeros(2 + len(self._losses), dtype=dtype, device=self.device)
         self.optimizer.zero_grad()
         for number, (batch, counts) in enumerate(self._transfer.receive(update).batches):
             if request and number and self.ranks.size == 1:
-                return False  # the state, generators included, is that of the last update
+                return number  # the state, generators included, is that of the last update
             if counts:
                 sums += self._backward(batch, 1 / update.n_tokens).stacked(self._losses)
             else:  # leaves the generators as if nothing had been passed
@@ -278,7 +279,7 @@ class Trainer:
         self.state.step = step
         self.state.epoch, self.state.batch = update.epoch, update.batch
         self.state.random = checkpoint.random_states(self.device)
-        return True
+        return len(update.batches)
 
     @contextlib.contextmanager
     def _timed_as_updates(self) -> Iterator[None]:
