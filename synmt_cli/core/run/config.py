@@ -218,11 +218,15 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class SettingsLayer:
-    """Tables from one place. origin: file or flag; text: for line numbers, else ""."""
+    """Tables from one place. origin: file or flag; text: for line numbers, else "".
+
+    is_preset: a preset's options of variants that a run does not have are passed over.
+    """
 
     tables: Mapping[str, Any]
     origin: str
     text: str = ""
+    is_preset: bool = False
 
     def refuse(self, key: str, what: str) -> typing.NoReturn:
         """Raises ConfigError (a file) or UsageError (the command line) about `key`."""
@@ -239,7 +243,7 @@ class SettingsLayer:
 
     def is_unused(self, section: str, sections: Mapping[str, Any]) -> bool:
         """Whether these are a preset's options of a variant that this run does not have."""
-        return self.origin.startswith("preset ") and section not in sections
+        return self.is_preset and section not in sections
 
     def _line(self, key: str) -> int:
         section, _, name = key.rpartition(".")
@@ -330,7 +334,7 @@ def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -
         shown = f"{AUTO}, {', '.join(SIZES)} and those of the papers"
         hint = suggestion(preset, (AUTO, *PRESETS), shown=shown)
         raise UsageError(f"no preset {preset!r}; {hint} (see synmt-config(5))")
-    layers = [SettingsLayer(PRESETS[preset], f"preset {preset}"), *layers]
+    layers = [SettingsLayer(PRESETS[preset], f"preset {preset}", is_preset=True), *layers]
     for layer in layers:
         for key in ("variant", "preset"):
             layer.text_of(key)
