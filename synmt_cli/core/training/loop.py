@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.config import Training
-from synmt_cli.core.run.directory import WEIGHTS, Run
+from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.training.device import compiled
 from synmt_cli.core.training.device.loss_scale import LossScale
@@ -32,11 +31,12 @@ from synmt_cli.core.training.events import Ended, Event, Pulse, Report, Restored
 from synmt_cli.core.training.gradient import Sums, backward
 from synmt_cli.core.training.loss import ArcLoss
 from synmt_cli.core.training.saving import checkpoint
+from synmt_cli.core.training.saving.best_model import BestModel
 from synmt_cli.core.training.saving.checkpoint import TrainingState
 from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.core.training.validation import Abandoned, Measured, Validation
-from synmt_cli.errors import ConfigError, DataError, SynmtError
+from synmt_cli.errors import ConfigError, SynmtError
 
 # A GPU is not waited for between two reports: the losses of updates stay on it, and are read
 # where something is reported, validated or saved. Only there is one found that is not a number.
@@ -84,6 +84,7 @@ class Trainer:
             compiled.compile_layers(self.model, self.device)
             sentence = self.train.features.get("sentence")
             self._has_pairs = sentence is not None and bool(sentence.values.max(initial=0) > 0)
+        self._best_model = BestModel(self.run, self.share, self.vocabularies.fingerprint)
         self.updates = Updates(self.train, self.settings, self.share)
         self.optimizer = torch.optim.Adam(
             self.share.groups(),
@@ -401,7 +402,7 @@ class Trainer:
         is_lost = self.ranks.is_first and not os.path.lexists(self.run.model)
         if not self.ranks.any(saved and is_lost):
             if saved and self.ranks.is_first:
-                self._refuse_damaged()
+                self._best_model.refuse_damaged()
             return
         best = state.step if self.dev is None else state.best_step
         is_kept = self.ranks.any(self.ranks.is_first and best in self.run.steps())
@@ -409,7 +410,7 @@ class Trainer:
             self._save_best()
             yield Restored(best)
         elif is_kept:
-            self._copy_best(best)
+            self._best_model.copy(best)
             yield Restored(best)
         else:
             again, stale = state.validated == state.step, state.stale
@@ -420,29 +421,6 @@ class Trainer:
             if not again:  # metrics.jsonl has it
                 yield validated
             yield from self._save()
-
-    def _refuse_damaged(self) -> None:
-        """Raises DataError for a model that cannot be read, and says how it is made again."""
-        try:
-            self._read_weights(self.run.model)
-        except DataError as error:
-            raise DataError(
-                error.source,
-                error.line,
-                f"{error.problem}; without this file the same command writes it again",
-            ) from error
-
-    def _copy_best(self, step: int) -> None:
-        if self.ranks.is_first:
-            weights = self._read_weights(self.run.checkpoint(step) / WEIGHTS)
-            tensors.write(self.run.model, weights, self._about(step))
-        self.ranks.wait()
-
-    def _read_weights(self, path: Path) -> dict[str, Tensor]:
-        return checkpoint.read_weights(path, self.model, self.vocabularies.fingerprint)
-
-    def _about(self, step: int) -> dict[str, str]:
-        return {"vocabulary": self.vocabularies.fingerprint, "step": str(step)}
 
     def _validate_and_save(self, request: signals.Request) -> Iterator[Event]:
         self._read()
@@ -464,9 +442,7 @@ class Trainer:
     def _validate(self, regular: bool, request: signals.Request) -> Validated:
         """Measures the model on dev, and saves its weights if they are the best.
 
-        regular: whether it counts toward early stopping, unless it is the best by the metric or by
-        perplexity: BLEU near 0 is chance for thousands of updates, while perplexity falls. The
-        extra one at the end of a training does not count.
+        regular: whether it is one of those that are made every so many updates.
         """
         state, settings = self.state, self.settings
         with self.share.gathered(), compiled.paused(settings.compile):
@@ -482,16 +458,10 @@ class Trainer:
                 "training.warmup; saved checkpoints are whole"
             )
         state.validated, self._saved = state.step, None  # no checkpoint knows of it yet
-        best, is_least = self._is_best(value, nll), nll < self._least_nll()
+        best = state.is_best(value, nll)
         if best:
             self._save_best()
-            state.best_step, state.best_value, state.best_nll = state.step, value, nll
-        if is_least:
-            state.least_nll = nll
-        if best or is_least:
-            state.stale = 0
-        elif regular:
-            state.stale += 1
+        state.note_validation(value, nll, regular)
         return Validated(
             state.step,
             state.epoch + 1,
@@ -503,18 +473,6 @@ class Trainer:
             closed=found.closed,
             **found.figures,
         )
-
-    def _is_best(self, value: float, nll: float) -> bool:
-        """Whether a validation is better than all before; with equal values, by perplexity."""
-        best_value, best_nll = self.state.best_value, self.state.best_nll
-        if best_value is None or value != best_value:
-            return best_value is None or value > best_value
-        return best_nll is not None and nll < best_nll
-
-    def _least_nll(self) -> float:
-        """The least nll of all validations; after an early version, the best one's, if known."""
-        known = (self.state.least_nll, self.state.best_nll)
-        return next((nll for nll in known if nll is not None), math.inf)
 
     def _measured(self, request: signals.Request) -> Measured | None:
         """The figures on dev, in the first process; None elsewhere, or if it was abandoned."""
@@ -531,7 +489,7 @@ class Trainer:
 
     def _save_best(self) -> None:
         with self._guarded():
-            checkpoint.save_weights(self.run.model, self.share, self._about(self.state.step))
+            self._best_model.save(self.state.step)
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:

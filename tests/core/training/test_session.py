@@ -226,13 +226,13 @@ def test_the_norm_of_the_gradient_is_that_before_clipping(opened):
 def test_of_validations_with_one_value_the_least_perplexed_is_the_best(opened):
     session, choice = opened
     trainer = session.settled(choice)[0].trainer(None, Ranks())
-    assert trainer._is_best(0.0, 5.0)  # the first
+    assert trainer.state.is_best(0.0, 5.0)  # the first
     trainer.state.best_value, trainer.state.best_nll = 0.0, 5.0
-    assert trainer._is_best(0.0, 4.9)
-    assert not trainer._is_best(0.0, 5.0)
-    assert trainer._is_best(0.1, 6.0)
+    assert trainer.state.is_best(0.0, 4.9)
+    assert not trainer.state.is_best(0.0, 5.0)
+    assert trainer.state.is_best(0.1, 6.0)
     trainer.state.best_nll = None  # saved by an early version
-    assert not trainer._is_best(0.0, 4.9)
+    assert not trainer.state.is_best(0.0, 4.9)
 
 
 def test_the_time_of_a_long_update_is_that_of_its_batches(opened):

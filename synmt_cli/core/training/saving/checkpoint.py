@@ -7,6 +7,7 @@ the next, so that an interrupted run keeps the checkpoints that it would have ke
 
 import contextlib
 import dataclasses
+import math
 import os
 import shutil
 from collections import defaultdict
@@ -79,6 +80,34 @@ class TrainingState:
         self.losses = {}
         self.gradient_norm = 0.0
         self.tokens = 0
+
+    def is_best(self, value: float, nll: float) -> bool:
+        """Whether a validation is better than all before; with equal values, by perplexity."""
+        if self.best_value is None or value != self.best_value:
+            return self.best_value is None or value > self.best_value
+        return self.best_nll is not None and nll < self.best_nll
+
+    def note_validation(self, value: float, nll: float, regular: bool) -> None:
+        """Notes the figures of a validation at this step.
+
+        regular: whether it counts toward early stopping, unless it is the best by the metric or by
+        perplexity: BLEU near 0 is chance for thousands of updates, while perplexity falls. The
+        extra one at the end of a training does not count.
+        """
+        best, is_least = self.is_best(value, nll), nll < self._least_nll()
+        if best:
+            self.best_step, self.best_value, self.best_nll = self.step, value, nll
+        if is_least:
+            self.least_nll = nll
+        if best or is_least:
+            self.stale = 0
+        elif regular:
+            self.stale += 1
+
+    def _least_nll(self) -> float:
+        """The least nll of all validations; after an early version, the best one's, if known."""
+        known = (self.least_nll, self.best_nll)
+        return next((nll for nll in known if nll is not None), math.inf)
 
 
 def random_states(device: torch.device) -> dict[str, Tensor]:
