@@ -19,7 +19,7 @@ from support.run_folders import wait_for
 
 from synmt_cli import cli, console
 from synmt_cli.core.run import device
-from synmt_cli.core.run.config import LATER
+from synmt_cli.core.run.resuming import LATER
 
 SIZE = ["--preset", "tiny", "--threads", "1"]
 for small in ("d_model=16", "d_ff=16", "encoder_layers=2", "decoder_layers=1", "batch_tokens=500"):

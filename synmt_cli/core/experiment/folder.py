@@ -13,8 +13,9 @@ from pathlib import Path
 
 from synmt_cli.core.experiment.design import Design, TreesFrom
 from synmt_cli.core.experiment.makefile import makefile
-from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING, Precision
+from synmt_cli.core.run.config import Precision
 from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.resuming import CHANGEABLE_IN_TRAINING
 from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.known_trees import KnownTrees, missing
 from synmt_cli.core.text.parser_language import familiarity_with_lines

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from synmt_cli.core.experiment import rules
 from synmt_cli.core.experiment.design import Design, TreesFrom, have
-from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING
 from synmt_cli.core.run.directory import OWN_VARIANTS
+from synmt_cli.core.run.resuming import CHANGEABLE_IN_TRAINING
 from synmt_cli.core.text.scripts import Writing
 from synmt_cli.core.variants.own_file import VARIABLE
 

@@ -11,8 +11,9 @@ from synmt_cli.core.model.layers import Encoder
 from synmt_cli.core.model.modifier import Modifier, features_read
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import tensors
-from synmt_cli.core.run.config import Config, SettingsLayer, resolve, unsaid
+from synmt_cli.core.run.config import Config, SettingsLayer, resolve
 from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.resuming import unsaid
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.transitions.grammar import Grammar
 from synmt_cli.core.variants.stack import StackSpec

@@ -27,13 +27,12 @@ from synmt_cli.core.run.config import (
     Choice,
     Config,
     Precision,
-    as_begun,
     flatten,
-    refuse_another,
     refuse_shard,
 )
 from synmt_cli.core.run.directory import PARSER, Run
 from synmt_cli.core.run.presets import AUTO, SIZES, by_data
+from synmt_cli.core.run.resuming import as_begun, refuse_another
 from synmt_cli.core.text import tokenizers
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.training.device import precision

@@ -19,7 +19,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from synmt_cli.core.run.config import refuse_another
 from synmt_cli.core.run.directory import (
     CACHE,
     CHECKPOINTS,
@@ -34,6 +33,7 @@ from synmt_cli.core.run.directory import (
     Run,
     read_metric,
 )
+from synmt_cli.core.run.resuming import refuse_another
 from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabularies, Vocabulary
 from synmt_cli.core.variants import own_file
 from synmt_cli.errors import (
