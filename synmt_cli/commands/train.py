@@ -657,7 +657,7 @@ def follow(
     tensorboard: the folder of its events, or "".
     """
     from synmt_cli.core.training.events import Ended, Report, Restored, Saved, Validated
-    from synmt_cli.core.training.saving.run_folder import Metrics
+    from synmt_cli.core.training.saving.metrics import Metrics
     from synmt_cli.core.training.saving.tensorboard import EventFile
 
     step = trainer.state.step

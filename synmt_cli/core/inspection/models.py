@@ -29,9 +29,8 @@ from synmt_cli.io.digests import size_and_sha256
 
 def of_sentencepiece(model: bytes, name: str) -> Facts:
     """Facts of a vocabulary. Raises DataError for a damaged one."""
-    from synmt_cli.core.text.vocabulary import Vocabulary
+    from synmt_cli.core.text.vocabulary import Vocabulary, fingerprint_of
 
-    digest = hashlib.sha256(model).hexdigest()
     try:
         vocabulary = Vocabulary(model, name)
     except ConfigError as problem:  # a model of another tool, which synmt cannot use
@@ -48,7 +47,9 @@ def of_sentencepiece(model: bytes, name: str) -> Facts:
         "normalization": spec.normalization,
         "byte_fallback": spec.byte_fallback,
     }
-    return {**size, **about, **usable, "fingerprint": digest[:16], "sha256": digest}
+    digest = hashlib.sha256(model).hexdigest()
+    names = {"fingerprint": fingerprint_of(model), "sha256": digest}
+    return {**size, **about, **usable, **names}
 
 
 def of_udpipe(path: str) -> Facts:

@@ -49,15 +49,14 @@ def sentencepiece() -> Any:
 class Vocabulary:
     """Text <-> pieces <-> ids. Immutable. Raises Unavailable, ConfigError.
 
-    name: the model file, for messages. fingerprint: the first 16 hexadecimal digits of the
-    file's SHA-256.
+    name: the model file, for messages. fingerprint: as `fingerprint_of` the file.
     """
 
     def __init__(self, model: bytes, name: str = "<bytes>") -> None:
         self._model = model
         self.name = name
         self._processor = _processor(model, name)
-        self.fingerprint = hashlib.sha256(model).hexdigest()[:16]
+        self.fingerprint = fingerprint_of(model)
 
     @classmethod
     def load(cls, path: str) -> Vocabulary:
@@ -264,6 +263,11 @@ class Vocabulary:
         if not self.making.byte_fallback:
             return {}
         return {f"<0x{value:02X}>": bytes([value]) for value in range(256)}
+
+
+def fingerprint_of(model: bytes) -> str:
+    """By what records name a model: the first 16 hexadecimal digits of its SHA-256."""
+    return hashlib.sha256(model).hexdigest()[:16]
 
 
 def read(path: str) -> bytes:

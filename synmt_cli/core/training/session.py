@@ -33,7 +33,7 @@ from synmt_cli.core.run.config import (
 from synmt_cli.core.run.directory import PARSER, Run
 from synmt_cli.core.run.presets import AUTO, SIZES, by_data
 from synmt_cli.core.run.resuming import as_begun, refuse_another
-from synmt_cli.core.text import tokenizers
+from synmt_cli.core.text import tokenizers, vocabulary_finding
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.length import Length
@@ -385,7 +385,7 @@ def _vocabularies(inputs: Inputs, run: Run | None) -> Vocabularies:
         folders = [*(Path(path).parent for path in inputs.train), Path()]
         if run is not None:
             folders.append(run.folder)
-        return run_folder.find_vocabularies(fingerprint, folders)
+        return vocabulary_finding.find(fingerprint, folders)
     source = Vocabulary.load(inputs.spm)
     target = Vocabulary.load(inputs.spm_target) if inputs.spm_target else source
     if target.fingerprint == source.fingerprint:

@@ -4,14 +4,11 @@ import contextlib
 import datetime
 import errno
 import fcntl
-import hashlib
-import json
 import os
 import platform
 import re
 import shutil
 import stat
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,10 +28,9 @@ from synmt_cli.core.run.directory import (
     PARSER,
     STEP,
     Run,
-    read_metric,
 )
 from synmt_cli.core.run.resuming import refuse_another
-from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabularies, Vocabulary
+from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.variants import own_file
 from synmt_cli.errors import (
     ConfigError,
@@ -42,10 +38,8 @@ from synmt_cli.errors import (
     WriteError,
     cannot_create,
     cannot_write,
-    quoted,
-    reason,
 )
-from synmt_cli.io import json_files, regular_files, writing
+from synmt_cli.io import json_files, regular_files
 from synmt_cli.pool.processes import n_processes
 
 TRIES = 100  # to take the lock of a folder that others remove at the same time
@@ -316,84 +310,3 @@ def environment(threads: int, device: str, processes: int) -> dict[str, Any]:
         "processes": processes,
         "device": device,
     }
-
-
-def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocabularies:
-    """The sentencepiece models of that fingerprint among the *.model files of `folders`.
-
-    Other files may have such names: those that are not regular files of a model's size, or cannot
-    be read, are skipped. Raises ConfigError if none has the fingerprint: the user must name one.
-    """
-    if not fingerprint:
-        raise ConfigError(
-            "the records name no sentencepiece model: make them with synmt featurize --spm MODEL, "
-            "or name the one of their pieces by --spm FILE"
-        )
-    wanted = fingerprint.split("+")
-    vocabularies: dict[str, Vocabulary] = {}
-    unread = ""
-    for path in (path for one in dict.fromkeys(folders) for path in sorted(one.glob("*.model"))):
-        try:
-            with regular_files.named(str(path), MODEL_LIMIT) as file:
-                model = file.read()
-        except (OSError, ValueError) as error:
-            unread = unread or f"; {path} cannot be read ({reason(error)})"
-            continue
-        digest = hashlib.sha256(model).hexdigest()[: len(wanted[0])]
-        if digest in wanted and digest not in vocabularies:
-            vocabularies[digest] = Vocabulary(model, str(path))
-    missing = [one for one in wanted if one not in vocabularies]
-    if missing:
-        raise ConfigError(
-            f"no sentencepiece model with fingerprint {quoted(missing[0])} beside the training "
-            f"records or here; name it by --spm FILE{unread}"
-        )
-    return Vocabularies(vocabularies[wanted[0]], vocabularies[wanted[-1]])
-
-
-class Metrics:
-    """Writes metrics.jsonl. Lines after the step that a run resumes from are dropped first, as is a
-    validation at that step if the checkpoint does not know of it: it is made again.
-
-    Each line has `time`, of the clock in UTC, and `seconds` since training began, without the time
-    between the last line before a stop and the start that resumes. `also` is called with each
-    object, first with those that are kept.
-    """
-
-    def __init__(
-        self,
-        run: Run,
-        step: int,
-        also: Callable[[Mapping[str, Any]], None] = lambda _: None,
-        *,
-        is_validated: bool = True,
-        guard: Callable[[], None] = lambda: None,
-    ) -> None:
-        """guard: raises where nothing may be written any more.
-
-        Raises DataError for a line that is not a report, ReadError, CreateError, WriteError."""
-        self._path, self._also, self._guard, seconds = run.metrics, also, guard, 0.0
-        with writing.atomic(run.metrics, follow=False) as writer:
-            for number, line in run.metric_lines() if os.path.lexists(run.metrics) else ():
-                values = read_metric(line, run.metrics, number)
-                is_dev = values.get("event") == "dev"
-                if values["step"] <= (step - 1 if is_dev and not is_validated else step):
-                    writer.write(line)
-                    also(values)
-                    before = values.get("seconds")
-                    seconds = before if isinstance(before, float) else seconds
-        self._begin = time.monotonic() - seconds
-
-    def add(self, values: Mapping[str, Any]) -> None:
-        """Appends one object, with the time. Raises WriteError."""
-        self._guard()
-        clock = {
-            "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
-            "seconds": round(time.monotonic() - self._begin, 3),
-        }
-        line = {**values, **clock}
-        try:
-            regular_files.append(self._path, json.dumps(line).encode() + b"\n")
-        except OSError as error:
-            raise cannot_write(self._path, error) from error
-        self._also(line)

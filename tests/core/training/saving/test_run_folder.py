@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import random
 import time
 from contextlib import ExitStack, contextmanager
-from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
@@ -17,8 +14,9 @@ from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.core.training.saving import run_folder
-from synmt_cli.core.training.saving.run_folder import Metrics, locked
-from synmt_cli.errors import ConfigError, CreateError, DataError, SynmtError, WriteError
+from synmt_cli.core.training.saving.metrics import Metrics
+from synmt_cli.core.training.saving.run_folder import locked
+from synmt_cli.errors import ConfigError, CreateError, WriteError
 
 CONFIG = b"format = 1\n"
 
@@ -182,83 +180,6 @@ def test_only_what_training_leaves_is_tidied(tmp_path):
     assert (tmp_path / "outside/file").exists()
     names = {str(path.relative_to(folder)) for path in folder.rglob("*")}
     assert names == {"config.toml", "checkpoints", "checkpoints/step-3", ".lock", *OTHERS}
-
-
-def test_lines_after_the_step_and_half_a_line_are_dropped(tmp_path):
-    run = Run(tmp_path)
-    run.metrics.write_bytes(b'{"step": 1}\n{"step": 2}\n{"st')
-    Metrics(run, 1).add({"step": 2, "loss": 0.5})
-    first, second = run.metrics.read_bytes().splitlines(keepends=True)
-    assert first == b'{"step": 1}\n'
-    values = json.loads(second)
-    assert datetime.fromisoformat(values.pop("time")).utcoffset() == timedelta(0)
-    assert 0 <= values.pop("seconds") < 60
-    assert values == {"step": 2, "loss": 0.5}
-
-
-@pytest.mark.parametrize("is_validated", [True, False])
-def test_a_validation_that_the_checkpoint_does_not_know_is_dropped(tmp_path, is_validated):
-    run = Run(tmp_path)
-    lines = [b'{"event": "dev", "step": 1}\n', b'{"event": "train", "step": 2}\n']
-    lines.append(b'{"event": "dev", "step": 2}\n')
-    run.metrics.write_bytes(b"".join(lines))
-    Metrics(run, 2, is_validated=is_validated)
-    assert run.metrics.read_bytes() == b"".join(lines[: 3 if is_validated else 2])
-
-
-def test_the_seconds_of_a_run_go_on_when_it_resumes(tmp_path):
-    run = Run(tmp_path)
-    run.metrics.write_bytes(b'{"step": 1, "seconds": 1000.5}\n{"step": 2, "seconds": 2000.5}\n')
-    Metrics(run, 1).add({"step": 2})
-    last = json.loads(run.metrics.read_bytes().splitlines()[-1])
-    assert 1000.5 <= last["seconds"] < 1060
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *(b"[]", b"null", b"7", b"", b"{}", b'{"step": true}', b'{"step": "1"}', b'{"step": -1}'),
-        *(b'{"step": 1.0}', b'{"step": NaN}', b'{"step": ' + b"9" * 5000 + b"}", b"[" * 20_000),
-        *(b'{"step": 1, "step": 1}', b'{"step": 1, "x": "\xff"}', b'{"step": 1} {}', b"\0" * 70000),
-    ],
-)
-def test_a_line_that_is_not_a_report_is_refused_and_kept(tmp_path, line):
-    run = Run(tmp_path)
-    content = b'{"step": 1}\n' + line + b'\n{"step": 2}\n'
-    run.metrics.write_bytes(content)
-    with pytest.raises(DataError, match=r"metrics\.jsonl:2: "):
-        Metrics(run, 9)
-    assert run.metrics.read_bytes() == content
-
-
-def test_a_link_that_comes_while_training_is_not_written_through(tmp_path):
-    (tmp_path / "outside").write_bytes(b"mine")
-    run = Run(tmp_path)
-    metrics = Metrics(run, 0)
-    run.metrics.unlink()
-    run.metrics.symlink_to("outside")
-    with pytest.raises(WriteError, match=r"metrics\.jsonl"):
-        metrics.add({"step": 1})
-    assert (tmp_path / "outside").read_bytes() == b"mine"
-
-
-def test_vocabularies_are_looked_for_among_regular_files(tmp_path):
-    os.mkfifo(tmp_path / "pipe.model")
-    (tmp_path / "folder.model").mkdir()
-    (tmp_path / "dangling.model").symlink_to("nowhere")
-    (tmp_path / "unreadable.model").symlink_to("/proc/self/mem")  # for the superuser, too
-    with (tmp_path / "vast.model").open("wb") as file:
-        file.truncate(5 * 2**30)
-    with pytest.raises(SynmtError, match="no sentencepiece model") as caught:
-        run_folder.find_vocabularies("0" * 16, [tmp_path])
-    assert "dangling.model cannot be read (No such file" in str(caught.value)
-    model = train(["das ist es"] * 9, VocabularySettings(12))
-    (tmp_path / "z.model").write_bytes(model)
-    digest = hashlib.sha256(model).hexdigest()[:16]
-    found = run_folder.find_vocabularies(digest, [tmp_path])
-    assert found.source.fingerprint == found.target.fingerprint == digest
-    with pytest.raises(ConfigError, match="the records name no sentencepiece model"):
-        run_folder.find_vocabularies(None, [tmp_path])
 
 
 def test_a_run_begun_again_keeps_no_vocabulary_of_before(tmp_path):

@@ -10,7 +10,7 @@ from support.event_files import events
 from tensorboardX.proto.event_pb2 import SessionLog
 
 from synmt_cli.core.run.directory import Run
-from synmt_cli.core.training.saving.run_folder import Metrics
+from synmt_cli.core.training.saving.metrics import Metrics
 from synmt_cli.core.training.saving.tensorboard import EventFile
 from synmt_cli.errors import CreateError
 
