@@ -19,15 +19,14 @@ from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.config import Config, flatten
 from synmt_cli.core.run.directory import (
     CHECKPOINTS,
-    MEANINGS,
+    CONFIG,
     STEP,
-    VOCABULARY_LIMIT,
     WEIGHTS,
     Run,
 )
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.errors import ConfigError, ReadError, UsageError, counted
-from synmt_cli.io import json_files, regular_files, writing
+from synmt_cli.io import json_files
 from synmt_cli.io.writing import atomic_folder
 
 
@@ -108,14 +107,10 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
             seen.add(digest)
         about = {"vocabulary": vocabularies.fingerprint, "averaged": " ".join(names)}
         tensors.write(new.model, mean([one.weights for one in chosen]), about)
-        for file in MEANINGS:
-            if os.path.lexists(run.folder / file):
-                _copy(run.folder / file, beside / file)
-        new.copy_parser_of(run)
-        new.write_own_variants(run.own_variants())
+        new.copy_meaning_of(run)
         machine = run.read_environment() if os.path.lexists(run.environment) else {}
         json_files.write(new.environment, {**machine, "averaged": names})
-        _copy(run.config, new.config)
+        new.copy_file_of(run, CONFIG)
 
 
 def _check(one: Member, run: Run, vocabularies: Vocabularies) -> None:
@@ -152,9 +147,3 @@ def mean(files: Sequence[Path]) -> dict[str, Tensor]:
                 total += other.get_tensor(name)
             means[name] = (total / len(files)).to(first.dtype)
     return means
-
-
-def _copy(source: Path, target: Path) -> None:
-    content = regular_files.read(source, VOCABULARY_LIMIT)
-    with writing.atomic(target, follow=False) as writer:
-        writer.write(content)

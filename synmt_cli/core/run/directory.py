@@ -328,8 +328,25 @@ class Run:
             if digest.hexdigest() != sha256:
                 raise DataError(path, None, "it changes while it is copied into the run")
 
-    def copy_parser_of(self, run: Run) -> None:
-        """Copies the parser that lies in another run, if one does. Raises SynmtError."""
+    def copy_meaning_of(self, run: Run) -> None:
+        """Copies all that another run's weights need besides config.toml. Raises SynmtError.
+
+        These are what the ids stand for, the parser that lies there, if one does, and the file of
+        one's own variants, if the run has one of them.
+        """
+        for name in MEANINGS:
+            if os.path.lexists(run.folder / name):
+                self.copy_file_of(run, name)
+        self._copy_parser_of(run)
+        self.write_own_variants(run.own_variants())
+
+    def copy_file_of(self, run: Run, name: str) -> None:
+        """Copies a small file of another run, byte for byte. Raises SynmtError."""
+        content = regular_files.read(run.folder / name, VOCABULARY_LIMIT)
+        with writing.atomic(self.folder / name, follow=False) as writer:
+            writer.write(content)
+
+    def _copy_parser_of(self, run: Run) -> None:
         parser = run.parser()
         if parser and os.path.lexists(run.folder / PARSER):
             run.check_parser()

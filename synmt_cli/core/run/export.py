@@ -59,11 +59,8 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
     spec = ctranslate2_model.spec(model, vocabularies, quantization)
     with atomic_folder(folder) as beside:
         new = Run(beside)
-        new.write_vocabularies(vocabularies)
-        new.write_labels(run.labels())
+        new.copy_meaning_of(run)
         new.write_config(run.tables())
-        new.copy_parser_of(run)
-        new.write_own_variants(run.own_variants())
         _save(spec, beside, folder)
         if has_modifiers:
             encoder = ctranslate2_model.cut_to_lower(model.encoder)
