@@ -27,6 +27,7 @@ from synmt_cli.io.writing import atomic_folder
 
 FORMAT = 3
 INDEX, PATHS = "index.json", "paths"
+INDEX_CONTENT = "an index of training records"
 
 
 def _is_counts(value: Any) -> bool:
@@ -67,7 +68,7 @@ def stored(folder: Path, wanted: dict[str, Any]) -> tuple[Corpus, list[str]] | N
     try:
         if regular_files.problem(folder, is_folder=True):
             return None
-        index = json_files.read_sealed(folder / INDEX, "an index of training records")
+        index = json_files.read_sealed(folder / INDEX, INDEX_CONTENT)
         json_files.refuse_other_fields(index, FIELDS, folder / INDEX)
         if index["made_of"] != wanted:
             return None

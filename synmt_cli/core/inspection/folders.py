@@ -94,7 +94,7 @@ def problems_of_cache(folder: Path) -> Iterator[SynmtError]:
 
     path = folder / cache.INDEX
     try:
-        index: dict[str, Any] = json_files.read_sealed(path, "an index of training records")
+        index: dict[str, Any] = json_files.read_sealed(path, cache.INDEX_CONTENT)
         json_files.refuse_other_fields(index, cache.FIELDS, path)
         mapped(folder, [*index["made_of"]["columns"], cache.PATHS], index["seals"])
     except SynmtError as error:

@@ -135,11 +135,14 @@ class Config:
 
     def architecture(self) -> dict[str, Any]:
         """The tables that define a model, with the weight of arcs: the search corrects for it."""
-        options = {name: dict(own) for name, own in self.options.items() if own}
-        tables = {"model": dataclasses.asdict(self.model), **options}
+        tables = {"model": dataclasses.asdict(self.model), **self.own_options()}
         if variants.plan(self.variant).transitions:
             tables["training"] = {"transition_weight": self.training.transition_weight}
         return tables
+
+    def own_options(self) -> dict[str, dict[str, Any]]:
+        """A table for each variant that has options."""
+        return {name: dict(own) for name, own in self.options.items() if own}
 
     def to_toml(self) -> dict[str, Any]:
         """Plain tables: variant, preset, [model], [training], and one for each variant."""
@@ -148,7 +151,7 @@ class Config:
             "preset": self.preset,
             "model": dataclasses.asdict(self.model),
             "training": dataclasses.asdict(self.training),
-            **{name: dict(options) for name, options in self.options.items() if options},
+            **self.own_options(),
         }
 
 

@@ -39,6 +39,11 @@ class Pulse:
     doing: str = ""
 
 
+def perplexity_of(nll: float) -> float:
+    """The perplexity of a mean in nats per token, at most e^700, which a float can hold."""
+    return math.exp(min(nll, 700))
+
+
 @dataclass(frozen=True, slots=True)
 class TokenFigures:
     """Figures of some target tokens of dev, given the tokens before them. nll: nats per token.
@@ -56,8 +61,9 @@ class TokenFigures:
     def of(cls, n_tokens: int, nll: float, n_right: int, n_sentences: int) -> TokenFigures:
         """nll: the sum. n_sentences: at least 1. Without tokens, nll and accuracy are 0."""
         n = max(n_tokens, 1)
-        perplexity = math.exp(min(nll / n, 700))
-        return cls(n_tokens, nll / n, perplexity, nll / n_sentences, 100 * n_right / n)
+        mean = nll / n
+        right = 100 * n_right / n
+        return cls(n_tokens, mean, perplexity_of(mean), nll / n_sentences, right)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,16 @@ from synmt_cli.core.training.device import compiled
 from synmt_cli.core.training.device.loss_scale import LossScale
 from synmt_cli.core.training.device.prefetch import prefetch
 from synmt_cli.core.training.device.transfer import Transfer
-from synmt_cli.core.training.events import Ended, Event, Pulse, Report, Restored, Saved, Validated
+from synmt_cli.core.training.events import (
+    Ended,
+    Event,
+    Pulse,
+    Report,
+    Restored,
+    Saved,
+    Validated,
+    perplexity_of,
+)
 from synmt_cli.core.training.gradient import Sums, backward
 from synmt_cli.core.training.loss import ArcLoss
 from synmt_cli.core.training.saving import checkpoint
@@ -52,6 +61,13 @@ class _Deadline(signals.Request):
 
     def __bool__(self) -> bool:
         return time.perf_counter() >= self._end
+
+
+def _diverged(what: str) -> ConfigError:
+    """The error for a figure that is not a number. what: says which, and at which step."""
+    return ConfigError(
+        f"{what}; lower training.lr or raise training.warmup; saved checkpoints are whole"
+    )
 
 
 @dataclass
@@ -381,9 +397,8 @@ class Trainer:
     def _refuse_infinite(self, what: str, value: float, step: int) -> None:
         """Raises ConfigError for a figure of an update that is not a number."""
         if not math.isfinite(value):
-            raise ConfigError(
-                f"{what} is {value} at step {step} (learning rate {self._lr(step):.2g}); "
-                "lower training.lr or raise training.warmup; saved checkpoints are whole"
+            raise _diverged(
+                f"{what} is {value} at step {step} (learning rate {self._lr(step):.2g})"
             )
 
     def _owes_validation(self) -> bool:
@@ -453,10 +468,7 @@ class Trainer:
         if is_abandoned:
             raise Abandoned
         if not math.isfinite(nll + value):
-            raise ConfigError(
-                f"the loss on dev is {nll} at step {state.step}; lower training.lr or raise "
-                "training.warmup; saved checkpoints are whole"
-            )
+            raise _diverged(f"the loss on dev is {nll} at step {state.step}")
         state.validated, self._saved = state.step, None  # no checkpoint knows of it yet
         best = state.is_best(value, nll)
         if best:
@@ -466,7 +478,7 @@ class Trainer:
             state.step,
             state.epoch + 1,
             nll,
-            perplexity=math.exp(min(nll, 700)),
+            perplexity=perplexity_of(nll),
             metric=settings.metric,
             value=value,
             best=best,

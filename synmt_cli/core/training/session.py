@@ -339,10 +339,9 @@ def _refuse_to_replace_cache(
     It would be refused later anyway (run_folder.establish), but would have lost its cache by then.
     """
     if (begun := run_folder.begun_with(run)) is not None:
-        options = {name: dict(own) for name, own in config.options.items() if own}
         now: dict[str, Any] = {
             "variant": config.variant,
-            **options,
+            **config.own_options(),
             "training": {"max_length": config.training.max_length},
             "vocabulary": {"fingerprint": reader.vocabularies.fingerprint},
             "data": {"train_sha256": [*map(sha256, paths)]},
