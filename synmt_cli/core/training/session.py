@@ -119,7 +119,7 @@ class Session:
         The data decide which preset `auto` is, but a run keeps the one that it began with. It also
         keeps settings that an earlier version of synmt began it with, unless others are asked for.
         """
-        stored = _begun(run)
+        stored = _tables_begun_with(run)
         told = []
         preset = choice.preset
         if preset == AUTO:
@@ -189,7 +189,7 @@ class Session:
         settings = self.config.training
         if settings.precision != "auto":
             return settings.precision, ""
-        stored = _begun(run).get("training")
+        stored = _tables_begun_with(run).get("training")
         name = stored.get("precision") if isinstance(stored, dict) else None
         for known in typing.get_args(Precision):
             if name == known:
@@ -349,7 +349,7 @@ def _refuse_to_replace_cache(
         refuse_another(_part(begun, now), now, run.folder)
 
 
-def _begun(run: Run | None) -> dict[str, Any]:
+def _tables_begun_with(run: Run | None) -> dict[str, Any]:
     """The tables that a run was begun with, none where there is nothing yet. Raises SynmtError."""
     return (run_folder.begun_with(run) if run else None) or {}
 

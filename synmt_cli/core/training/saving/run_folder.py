@@ -68,17 +68,17 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
         raise CreateError(f"{folder} is being written by another `synmt train`") from None
     except (OSError, ValueError) as error:
         raise cannot_create(folder, error) from error
-    begun = False
+    is_tidied = False
     try:
         try:
             _begin(folder, is_new=lock.made_file)
-            begun = True
+            is_tidied = True
         except OSError as error:
             raise cannot_create(folder, error) from error
         yield partial(lock.refuse_moved, folder)
     finally:
-        if not (begun and os.path.lexists(Run(folder).config)):  # nothing was trained
-            lock.remove_new(folder, begun)
+        if not (is_tidied and os.path.lexists(Run(folder).config)):  # nothing was trained
+            lock.remove_new(folder, is_tidied)
         os.close(lock.descriptor)  # last: until then nobody else takes the folder
 
 
@@ -113,10 +113,10 @@ class _Lock:
             "here, and its checkpoints are where the folder is now"
         )
 
-    def remove_new(self, folder: Path, begun: bool) -> None:
+    def remove_new(self, folder: Path, is_tidied: bool) -> None:
         """Removes the folder that it made, or the file, as far as the system allows it.
 
-        begun: whether the files there belong to a run; if so the lock stays, to tell that.
+        is_tidied: whether the files there belong to a run; if so the lock stays, to tell that.
         """
         with contextlib.suppress(OSError):
             if not self.is_of(folder):
@@ -125,7 +125,7 @@ class _Lock:
                 doomed = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
                 os.rename(folder, doomed)
                 shutil.rmtree(doomed)
-            elif self.made_file and (not begun or os.listdir(folder) == [LOCK]):
+            elif self.made_file and (not is_tidied or os.listdir(folder) == [LOCK]):
                 os.unlink(folder / LOCK)
 
 
