@@ -27,6 +27,7 @@ QUOTE_LIMIT = 80
 _OF_MEMORY = (  # in messages of libraries
     *("can't allocate memory", "annot allocate memory", "out of memory"),
     *("failed to map segment", "can't start new"),
+    *("_STATUS_ALLOC_FAILED", "Failed to CUDA calloc"),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -39,13 +40,13 @@ def start(example_folder, tmp_path):
     environment = {**os.environ, **ALONE}
     environment.pop("TORCHINDUCTOR_CACHE_DIR", None)
 
-    def begin(*options, program=PROGRAM, dropout=0.1, run="r"):
+    def begin(*options, program=PROGRAM, dropout=0.1, run="r", **variables):
         files = ("train.jsonl", "dev.jsonl", "spm.model")
         train, dev, spm = (str(example_folder / name) for name in files)
         data = ("--train", train, "--dev", dev, "--spm", spm, "--run", str(tmp_path / run))
         return subprocess.Popen(
             [*program, *SIZE, "--set", f"model.dropout={dropout}", *data, *map(str, options)],
-            env={**environment, "TMPDIR": str(tmp_path)},
+            env={**environment, **variables, "TMPDIR": str(tmp_path)},
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
@@ -98,6 +99,30 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
+
+
+def test_processes_that_would_train_different_models_are_refused(start, tmp_path):
+    """The command is typed on each machine, and each may have a run folder of its own."""
+
+    def both(second, run="r", n=4):
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+        meeting["GLOO_SOCKET_IFNAME"] = "lo"
+        each = [
+            start(*more, "--max-steps", n, run=folder, RANK=str(rank), **meeting)
+            for rank, (folder, more) in enumerate([("r", ()), (run, second)])
+        ]
+        return [ended(process) for process in each]
+
+    for status, errors in both(("--seed", 5)):
+        assert status == 78
+        assert "counted from 0, 1 and 0 have different settings" in errors
+    assert not (tmp_path / "r").exists()
+    assert [status for status, _ in both(())] == [0, 0]
+    shutil.copytree(tmp_path / "r", tmp_path / "copy")
+    assert [status for status, _ in both((), n=8)] == [0, 0]
+    for status, errors in both((), run="copy", n=12):
+        assert status == 78
+        assert "1 and 0 have different checkpoints" in errors
 
 
 def test_two_machines_of_torchrun_resume_bit_for_bit(start, tmp_path):

@@ -35,12 +35,13 @@ def close(
     models: Sequence[Transformer],
     new_scorer: Callable[[], Scorer],
     room: Room,
+    watch: Callable[[], None],
 ) -> Iterator[list[Searched]]:
     """Yields the same n-best lists with whole trees; of two that become equal the better one stays.
 
     Sources whose trees are all whole come at once. The others wait, each with its encoding, until
     there are as many open trees as a batch has room for, or no more sources. new_scorer: makes a
-    scorer without sources.
+    scorer without sources. watch: as for Running.
     """
     grammar = models[0].grammar
     assert grammar is not None
@@ -48,7 +49,7 @@ def close(
     open_trees: list[tuple[Source, Tree]] = []
 
     def closed() -> list[Searched]:
-        whole = complete(models, new_scorer(), room, open_trees)
+        whole = complete(models, new_scorer(), room, open_trees, watch)
         keys = [(source.number, tree) for source, tree in open_trees]
         trees = dict(zip(keys, whole, strict=True))
         found = [
@@ -98,6 +99,7 @@ def complete(
     scorer: Scorer,
     room: Room,
     begun: Sequence[tuple[Source, Tree]],
+    watch: Callable[[], None] = lambda: None,
 ) -> list[list[int]]:
     """The tokens of each tree, followed by the most probable of the tokens that can complete it.
 
@@ -110,7 +112,7 @@ def complete(
     sources = Sources.joined([begun[i][0].alone for i in order])
     progress = TransitionProgress(1, device, grammar, closing=True)
     supply = Supply(iter([sources]), room, in_step=any(model.rereads for model in models))
-    running = Running(scorer, progress, supply, 1, device)
+    running = Running(scorer, progress, supply, 1, device, watch)
     whole: list[list[int]] = [[] for _ in begun]
     while running.sources:
         places = [order[source.number] for source in running.sources]

@@ -66,11 +66,13 @@ def stream(
     lenpens: Sequence[float],
     room: Room,
     name: Callable[[int], str] = str,
+    watch: Callable[[], None] = lambda: None,
 ) -> Iterator[list[Found]]:
     """Yields sources as their search ends, each with its n-best list for each value of lenpen.
 
     batches: the numbers of some sources, and their sides for each model, taken when the batch
     being searched has room for more. name: number -> the source's name, on which draws depend.
+    watch: called before each step; what it raises ends the search.
     """
     supplied = (encoded(models, numbers, sides, rules) for numbers, sides in batches)
     if rules.sampling is not None:
@@ -79,9 +81,9 @@ def stream(
     is_closed = grammar is not None and rules.constrained
     in_step = any(model.rereads for model in models)
     supply = Supply(supplied, room, in_step, keeps=is_closed)
-    searched = _searched(models, supply, rules, lenpens, name)
+    searched = _searched(models, supply, rules, lenpens, name, watch)
     if is_closed:
-        searched = close(searched, models, partial(_scorer, models), room)
+        searched = close(searched, models, partial(_scorer, models), room, watch)
     if rules.sampling is not None:
         searched = _together(searched, rules.nbest)
     while True:
@@ -127,6 +129,7 @@ def _searched(
     rules: Rules,
     lenpens: Sequence[float],
     name: Callable[[int], str],
+    watch: Callable[[], None],
 ) -> Iterator[list[Searched]]:
     device = models[0].output.weight.device
     grammar, sampling = models[0].grammar, rules.sampling
@@ -138,7 +141,7 @@ def _searched(
             n_beams, device, grammar, rules.constrained, with_features=read_trees(models)
         )
     )
-    running = Running(_scorer(models), progress, supply, n_beams, device)
+    running = Running(_scorer(models), progress, supply, n_beams, device, watch)
     if n_beams > 1:
         yield from BeamSearch(running, rules, lenpens).run()
         return

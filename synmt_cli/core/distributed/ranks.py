@@ -23,7 +23,7 @@ from synmt_cli.core.distributed.launch import (
     refuse_one_card,
 )
 from synmt_cli.core.run import device as devices
-from synmt_cli.errors import ConfigError
+from synmt_cli.errors import ConfigError, is_of_memory
 
 PATIENCE = timedelta(hours=2)  # the first process may validate that long
 OWN = "@"  # before the rank, in names of tensors that belong to one process
@@ -84,6 +84,20 @@ class Ranks:
             dist.broadcast(message, 0)
         return [float(value) for value in message.tolist()]
 
+    def refuse_unequal(self, value: int, what: str) -> None:
+        """Raises ConfigError, in all processes, where the value of one is not that of the first.
+
+        value: below 2^53. what: the value stands for it; in the plural.
+        """
+        (of_first,) = self.from_first([value])
+        differs = torch.zeros(self.size)
+        differs[self.rank] = value != of_first
+        if others := self.total(differs).nonzero().flatten().tolist():
+            raise ConfigError(
+                f"of the processes of this training, counted from 0, {', '.join(map(str, others))} "
+                f"and 0 have different {what}; all have to be the same"
+            )
+
     def wait(self) -> None:
         """Returns when all processes are here."""
         self.any(False)
@@ -119,9 +133,9 @@ def _collective() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if "out of memory" in str(error):
+        if is_of_memory(error):
             raise
-        raise _lost() from error
+        raise _lost(error) from error
 
 
 @contextlib.contextmanager
@@ -131,14 +145,16 @@ def collectives_inside() -> Iterator[None]:
         yield
     except RuntimeError as error:
         if isinstance(error, dist.DistError) or "gloo" in str(error):
-            raise _lost() from error
+            raise _lost(error) from error
         raise
 
 
-def _lost() -> PeerLost:
+def _lost(error: RuntimeError) -> PeerLost:
+    """The error for a failed message to other processes. error: what the library says."""
+    said = str(error).partition("\n")[0]
     return PeerLost(
         "another process of this training has ended or cannot be reached; unless it says why, the "
-        "same command resumes from the last checkpoint"
+        f"same command resumes from the last checkpoint ({said})"
     )
 
 
@@ -151,6 +167,8 @@ def own_device(name: str) -> torch.device:
     device = devices.named(name)
     if device.type != "cuda" or not is_one_of_several():
         return devices.tried(device)
+    if _has_given_card():
+        return devices.tried(torch.device("cuda", device.index or 0))
     refuse_one_card(name, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     if device.index is None:
         index, n_cards = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
@@ -161,6 +179,15 @@ def own_device(name: str) -> torch.device:
             )
         device = torch.device("cuda", index)
     return devices.tried(device)
+
+
+def _has_given_card() -> bool:
+    """Whether each process was given one card, as SLURM does for --gpus-per-task=1.
+
+    `launch` gives all processes the same cards.
+    """
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return MEETING not in os.environ and bool(visible) and "," not in visible
 
 
 @contextlib.contextmanager

@@ -54,7 +54,7 @@ class Training:
     initial_lr: Annotated[float, "learning rate that warm-up begins with", Bounds(0)] = 1e-7
     warmup: Annotated[int, "updates from initial_lr to lr; 0 is as 1", Bounds(0)] = 4000
     betas: Annotated[tuple[float, float], "Adam's betas", Bounds(0, 0.999999)] = (0.9, 0.98)
-    eps: Annotated[float, "Adam's epsilon", Bounds(0)] = 1e-9
+    eps: Annotated[float, "Adam's epsilon", Bounds(1e-30)] = 1e-9
     weight_decay: Annotated[float, "Adam's weight decay", Bounds(0)] = 0.0
     clip_norm: Annotated[float, "largest norm of the gradient; 0 is no limit", Bounds(0)] = 1.0
     label_smoothing: Annotated[float, "probability spread over the vocabulary", Bounds(0, 1)] = 0.1

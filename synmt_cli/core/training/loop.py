@@ -129,18 +129,20 @@ class Trainer:
 
     def resume(self) -> bool:
         """Loads the newest checkpoint. False where there is none. Raises SynmtError."""
-        steps = self.run.steps()
-        if not steps:
+        newest = max(self.run.steps(), default=0)
+        self.ranks.refuse_unequal(newest, f"checkpoints in {self.run.folder}")
+        if not newest:
             self._refuse_to_replace_model()
             return False
         self.state = checkpoint.load(
-            self.run, steps[-1], self.share, self.optimizer, self.vocabularies.fingerprint
+            self.run, newest, self.share, self.optimizer, self.vocabularies.fingerprint
         )
         self._saved = self.state.step, self.state.finished
         if self._scale is not None and self.state.scale:
             self._scale = LossScale(self.device, self.state.scale, self.state.scale_age)
-        # Limits and patience may have changed.
-        self.state.finished = "patience" if self._is_out_of_patience() else ""
+        # Limits and patience may have changed; a validation that is owed decides about patience.
+        is_over = self._is_out_of_patience() and not self._owes_validation()
+        self.state.finished = "patience" if is_over else ""
         self.state.random = self.ranks.own(self.state.random)
         if not self.state.random:  # saved by another number of processes
             self._draw_anew()
@@ -190,9 +192,12 @@ class Trainer:
         saved.
         """
         self.model.train()
-        begin, times = time.perf_counter(), [0.0]
         ahead = prefetch(map(self._transfer.send, self.updates.over_lengths()))
         with contextlib.closing(ahead) as updates:
+            if self.settings.compile:  # the first update waits for the compiler
+                self._update(next(updates), signals.Request())
+                self._wait()
+            begin, times = time.perf_counter(), [0.0]
             for update in updates:
                 end = _Deadline(begin + budget)
                 start = time.perf_counter()
@@ -314,6 +319,7 @@ class Trainer:
         for step, n_tokens, numbers in zip(steps, tokens, torch.stack(sums).tolist(), strict=True):
             loss = numbers[0] + sum(numbers[2:])
             self._refuse_infinite("the loss", loss, step)
+            self._refuse_infinite("the negative log-likelihood", numbers[1], step)
             state.add(numbers, self._losses, n_tokens)
         self._nll = state.nll / state.tokens
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import time
 import typing
@@ -113,6 +114,15 @@ class Session:
             tables["pretrained"] = dict(self.inputs.pretrained.record)
         return tables
 
+    def _digest(self) -> int:
+        """48 bits that tell what the model and its training are made of, wherever the files are."""
+        tables = self.tables()
+        for table, name in (("data", "train"), ("data", "dev"), ("parser", "file")):
+            tables.get(table, {}).pop(name, None)
+        tables.pop("pretrained", None)  # all begin with the weights of the first process
+        content = json.dumps(tables, sort_keys=True)
+        return int(hashlib.sha256(content.encode()).hexdigest()[:12], 16)
+
     def settled(self, choice: Choice, run: Run | None = None) -> tuple["Session", list[str]]:
         """This session with the settings that hold once data and run are known, and why.
 
@@ -155,6 +165,8 @@ class Session:
         is_trial: nothing is written, and run may be None, for a new one. Trainer.why gives the
         reason for the precision.
         """
+        if ranks.size > 1:
+            ranks.refuse_unequal(self._digest(), "settings, records or variants")
         torch.manual_seed(self.config.training.seed)
         labels = self.train.encoding.labels
         model = build(self.config, self.vocabularies, len(labels))

@@ -133,18 +133,24 @@ class Validation:
             for rows in self._unless_asked(batches, "translating dev")
         )
         rules = Rules(beam=1, scores=False)
-        for some in stream([self.model], sources, rules, [rules.lenpen], room):
+        found = stream(
+            [self.model], sources, rules, [rules.lenpen], room, watch=self._refuse_if_asked
+        )
+        for some in found:
             for row, ((best, *_),) in some:
                 hypotheses[row] = self.target.decode(best.ids)
                 n_closed += best.n_closing > 0
         return float(metric.corpus_score(hypotheses, [self.dev.references]).score), n_closed
 
+    def _refuse_if_asked(self) -> None:
+        if self.request:
+            raise Abandoned
+
     def _unless_asked(self, batches: Iterable[Array], doing: str) -> Iterator[Array]:
         """Yields the batches. Raises Abandoned once an end is asked for."""
         n_done = 0
         for rows in batches:
-            if self.request:
-                raise Abandoned
+            self._refuse_if_asked()
             self.show(f"{doing}: {n_done:,} of {len(self.dev):,} pairs")
             yield rows
             n_done += len(rows)

@@ -28,6 +28,17 @@ def test_the_card_that_a_process_asks_for_is_that_of_its_rank(second_of_two):
         own_device("cuda")
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there are cards")
+def test_a_process_that_was_given_one_card_takes_it(second_of_two, monkeypatch):
+    monkeypatch.delenv(MEETING)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    for name in ("cuda", "cuda:0"):
+        with pytest.raises(Unavailable, match="no device 'cuda:0'"):
+            own_device(name)
+
+
 def test_a_process_alone_takes_what_is_named(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
     assert own_device("cpu") == torch.device("cpu")

@@ -9,7 +9,7 @@ has its position, its mask and its part of what scorer and progress remember.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -28,7 +28,8 @@ class Running:
     """B places with K prefixes each, which have one length within a source, not across sources.
 
     A new source has one prefix, BOS; the other K - 1 have probability 0. scores: (B, K), log P of
-    each prefix. ages: how many tokens the prefixes in each place have, BOS counted.
+    each prefix. ages: how many tokens the prefixes in each place have, BOS counted. watch: called
+    before each step; what it raises ends the search.
     """
 
     def __init__(
@@ -38,8 +39,10 @@ class Running:
         supply: Supply,
         n_beams: int,
         device: torch.device,
+        watch: Callable[[], None] = lambda: None,
     ) -> None:
         self.progress = progress
+        self._watch = watch
         self.ages: list[int] = []
         self.scores = torch.zeros(0, n_beams, device=device)
         self._scorer = scorer
@@ -119,6 +122,7 @@ class Running:
         old prefix that each continues; None: each its own. Returns the old place of the source in
         each place; for a new source, that of the one it replaces; none for appended ones.
         """
+        self._watch()
         staying = [s.length for s, is_end in zip(self.sources, ends, strict=True) if not is_end]
         is_open = len(staying) < len(ends) or not ends
         taken = self._supply.take(staying) if is_open else []

@@ -139,7 +139,7 @@ def _hold(folder: Path) -> _Lock:
         except FileNotFoundError:  # another process has just removed it
             continue
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(descriptor)
             if _is_at(descriptor, folder / LOCK):
                 return _Lock(descriptor, made_folder, made_file, os.stat(folder))
         except BaseException:
@@ -148,6 +148,17 @@ def _hold(folder: Path) -> _Lock:
         os.close(descriptor)  # the lock of a folder that is gone
         made_folder = False
     raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+def _lock(descriptor: int) -> None:
+    """Locks an open file for this process alone. Raises OSError, BlockingIOError."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+            problem = "its file system has no file locks, which keep two trainings apart"
+            raise OSError(error.errno, f"{problem}; mount it with flock") from error
+        raise
 
 
 def _made(folder: Path) -> bool:
