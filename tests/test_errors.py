@@ -120,6 +120,7 @@ def test_an_error_is_one_line_and_its_status(lines, name):
         (MemoryError(), 74, MEMORY),
         (RuntimeError("CUDA out of memory. Tried to allocate"), 74, MEMORY),
         (RuntimeError("can't start new thread"), 74, MEMORY),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"), 74, MEMORY),
         (ImportError("x.so: failed to map segment from shared object"), 74, MEMORY),
         (OSError(12, "Cannot allocate memory"), 74, MEMORY),
         (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), 73, TEMPORARY),

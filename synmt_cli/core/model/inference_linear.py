@@ -12,8 +12,8 @@ Each output has its own scale s_W, made once, and each token its own scale s_x, 
 arrives: so a translation does not depend on the other sentences of its batch. Sums are exact,
 in 32-bit integers. Attention, sums and normalisation stay in single precision.
 
-Half precision, on a GPU: scores of the next token are computed in single precision. bf16 has 8
-bits, so a score of 10 would be a multiple of 1/16.
+Half precision, on a GPU: scores of the next token stay in single precision, whose products are in
+TF32 there. bf16 has 8 bits, so a score of 10 would be a multiple of 1/16.
 """
 
 from collections.abc import Callable, Iterable

@@ -4,6 +4,7 @@ import copy
 import itertools
 import shutil
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -118,6 +119,26 @@ def test_a_run_that_lost_patience_goes_on_with_more_of_it(trainer, patience, end
     assert again.resume()
     *_, last = again.events(signals.Request(), None)
     assert last == Ended(end, "patience" if patience else "max_steps", True)
+
+
+def test_a_validation_that_is_owed_comes_before_the_end_of_patience(trainer):
+    request = signals.Request()
+
+    def abandoned(request):
+        request.number = 15
+
+    best, *worse = (Measured(nll, -nll) for nll in (1.0, 5.0, 6.0, 6.0))
+    found = iter([Measured(3.0, -3.0), *worse])
+    one = trainer(max_steps=40)
+    one._measured = lambda request: next(found, None) or abandoned(request)
+    *_, last = one.events(request, None)
+    assert (last, one.state.stale) == (Ended(10, "signal", False), 3)
+    found = iter([best, *worse])
+    again = trainer(max_steps=40, patience=3)
+    again.resume()
+    again._measured = lambda request: next(found)
+    *_, last = again.events(signals.Request(), None)
+    assert (last, again.state.best_step) == (Ended(16, "patience", True), 10)
 
 
 def test_patience_that_ran_out_at_a_limit_ends_the_run_when_the_limit_is_raised(trainer):
@@ -278,6 +299,20 @@ def test_prefixes_are_drawn_as_often_as_the_settings_say(trainer, monkeypatch):
     monkeypatch.setattr(loop, "backward", backward)
     list(trainer(max_steps=2, prefix_share=0.25).events(signals.Request(), None))
     assert asked == [0.25] * 2
+
+
+def test_a_likelihood_that_is_infinite_where_the_loss_is_not_is_never_saved(trainer):
+    one = trainer(max_steps=4)
+    backward = one._backward
+
+    def unlikely(batch, scale):
+        sums = backward(batch, scale)
+        return replace(sums, nll=sums.nll * torch.inf) if one.state.step == 2 else sums
+
+    one._backward = unlikely
+    with pytest.raises(ConfigError, match="the negative log-likelihood is inf at step 3 "):
+        list(one.events(signals.Request(), None))
+    assert one.run.steps() == [2]
 
 
 def test_each_process_has_a_dropout_of_its_own(trainer):

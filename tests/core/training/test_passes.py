@@ -14,7 +14,7 @@ from synmt_cli.core.run.config import Training
 from synmt_cli.core.training import batches, validation
 from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.device.memory_estimate import estimate
-from synmt_cli.core.training.validation import Validation
+from synmt_cli.core.training.validation import Abandoned, Validation
 
 CPU = torch.device("cpu")
 UNBOUNDED = 10_000_000  # batch_tokens of the presets that count sentences
@@ -95,6 +95,22 @@ def test_translations_of_dev_are_bounded_by_tokens_and_the_same(monkeypatch):
     assert sum(n for n, _ in shapes) == len(corpus)
     assert all(n * length <= 60 and n <= 9 for n, length in shapes)
     assert max(n for n, _ in shapes) > 1
+
+
+@pytest.mark.parametrize("variant", ["vanilla", "bitran"])
+def test_a_signal_ends_the_translation_of_dev_in_the_middle_of_a_batch(variant):
+    class Request(signals.Request):
+        n_asked = 0
+
+        def __bool__(self):
+            self.n_asked += 1
+            return self.n_asked > 5
+
+    model, corpus = launches.build(variant, {}), launches.corpus(40)
+    given = model, corpus, launches.Numbers(), Training(metric="bleu"), CPU, Request()
+    with pytest.raises(Abandoned):
+        Validation(*given)._bleu()
+    assert model.training
 
 
 def test_the_estimate_is_of_the_batches_that_there_are():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import random
 import time
@@ -154,6 +156,15 @@ def test_a_place_that_cannot_be_a_folder_is_refused(tmp_path, place):
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "dangling").symlink_to("nowhere")
     with pytest.raises(CreateError), locked(tmp_path / place):
+        pass
+
+
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
+    def flock(descriptor, how):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(CreateError, match="its file system has no file locks"), locked(tmp_path):
         pass
 
 
