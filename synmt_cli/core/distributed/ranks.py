@@ -92,10 +92,11 @@ class Ranks:
         (of_first,) = self.from_first([value])
         differs = torch.zeros(self.size)
         differs[self.rank] = value != of_first
-        if others := self.total(differs).nonzero().flatten().tolist():
+        if others := self.total(differs).nonzero().tolist():
+            numbers = ", ".join(str(number) for (number,) in others)
+            have = f"process {numbers} has" if len(others) == 1 else f"processes {numbers} have"
             raise ConfigError(
-                f"of the processes of this training, counted from 0, {', '.join(map(str, others))} "
-                f"and 0 have different {what}; all have to be the same"
+                f"{have} other {what} than process 0 of this training; all need the same"
             )
 
     def wait(self) -> None:
