@@ -50,6 +50,9 @@ class Numbers:
     def ids(self, pieces):
         return [4 + len(piece) for piece in pieces]
 
+    def source_ids(self, pieces):
+        return [*self.ids(pieces), EOS]
+
 
 N_PAIRS, LONGEST, DEEPEST = 64, 23, 7
 LABELS = [f"l{i}" for i in range(37)]

@@ -10,7 +10,7 @@ from support.models import make, small
 from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
-from synmt_cli.core.text.vocabulary import Vocabularies
+from synmt_cli.core.text.vocabulary import EOS, Vocabularies
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.formats import conllu
@@ -27,6 +27,9 @@ class Letters:
 
     def ids(self, pieces):
         return [ord(piece) - ord("d") + 4 for piece in pieces]
+
+    def source_ids(self, pieces):
+        return [*self.ids(pieces), EOS]
 
 
 def opened(variant="vanilla", n=30):

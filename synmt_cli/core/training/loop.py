@@ -129,9 +129,9 @@ class Trainer:
 
     def resume(self) -> bool:
         """Loads the newest checkpoint. False where there is none. Raises SynmtError."""
-        newest = max(self.run.steps(), default=0)
+        newest = max(self.run.steps(), default=-1)
         self.ranks.refuse_unequal(newest, f"checkpoints in {self.run.folder}")
-        if not newest:
+        if newest < 0:
             self._refuse_to_replace_model()
             return False
         self.state = checkpoint.load(
