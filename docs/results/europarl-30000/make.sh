@@ -140,14 +140,18 @@ for own in "3 4" "1 2 3 4"; do # two further seeds, trained later: alone, and wi
     $(seeds flat gps 12000-updates/ .flat) $shallow
 done
 own="1 2 3"
-own="1 2" # a combination that was tried later, with two seeds
-combined=$(longer_systems gps+rel)
+own="1 2" # a combination that was tried later
+two=$(longer_systems gps+rel)
 own="1 2 3"
+three=$(longer_systems gps+rel) # with its third seed, which was trained last
 for baseline in rel dep+rel; do
-  longer_of "gps+rel-$baseline" "$(longer_systems "$baseline") $combined"
+  longer_of "gps+rel-$baseline" "$(longer_systems "$baseline") $two"
+  longer_of "gps+rel-$baseline.1-2-3" "$(longer_systems "$baseline") $three"
 done
 synmt score -M bleu,chrf -o 12000-updates/gps+rel-gps-vanilla.txt "$french" \
-  $(longer_systems vanilla gps) $combined
+  $(longer_systems vanilla gps) $two
+synmt score -M bleu,chrf -o 12000-updates/gps+rel-gps-vanilla.1-2-3.txt "$french" \
+  $(longer_systems vanilla gps) $three
 synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
   "$french" $(longer_systems vanilla pascal)
 outputs=$(longer_systems vanilla pascal dep gps struct-abs+struct-rel rel pascal+rel dep+rel tags sisa)
