@@ -16,7 +16,7 @@ from synmt_cli import console
 from synmt_cli.commands import completion
 from synmt_cli.core.options import SEED as SEED  # where commands look for it
 from synmt_cli.errors import UsageError, quoted
-from synmt_cli.formats.reports.tuning import LEAST_PATIENCE
+from synmt_cli.formats.reports.bounds import LEAST_PATIENCE
 from synmt_cli.io import reading
 from synmt_cli.io.compression import is_compressed_name
 

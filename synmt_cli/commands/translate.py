@@ -12,7 +12,7 @@ from synmt_cli import console, pool
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError
-from synmt_cli.formats.reports.tuning import MOST_BEAM, MOST_LENPEN
+from synmt_cli.formats.reports.bounds import MOST_BEAM, MOST_LENPEN
 from synmt_cli.io import memory, reading, writing
 
 MANUAL = Manual(

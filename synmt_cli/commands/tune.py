@@ -12,8 +12,8 @@ from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.text import scripts, tokenizers
 from synmt_cli.errors import DataError, UsageError, quoted
+from synmt_cli.formats.reports.bounds import MOST_BEAM, MOST_LENPEN
 from synmt_cli.formats.reports.table import FORMATS
-from synmt_cli.formats.reports.tuning import MOST_BEAM, MOST_LENPEN
 from synmt_cli.io import memory, reading, writing
 
 if TYPE_CHECKING:

@@ -87,7 +87,7 @@ class Ranks:
     def refuse_unequal(self, value: int, what: str) -> None:
         """Raises ConfigError, in all processes, where the value of one is not that of the first.
 
-        value: below 2^53. what: the value stands for it; in the plural.
+        value: below 2^53. what: names in the plural what the value stands for.
         """
         (of_first,) = self.from_first([value])
         differs = torch.zeros(self.size)

@@ -7,12 +7,12 @@ from typing import Any
 
 from synmt_cli.errors import DataError, counted
 from synmt_cli.formats.reports import documents
+from synmt_cli.formats.reports.bounds import LEAST_PATIENCE, MOST_BEAM, MOST_LENPEN
 from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
 from synmt_cli.io import reading
 
 KNOWN_BY = frozenset({"segments", "best", "values"})  # fields, for `synmt info`
 COMMAND = "tune"
-MOST_LENPEN, MOST_BEAM, LEAST_PATIENCE = 10, 1000, 0.01
 ROUNDING = 1e-6  # how far BLEU may be above 100, and the brevity penalty above 1
 FIRST_TOKENIZER = "13a"  # the tokenizer of reports that do not name one
 
