@@ -28,7 +28,7 @@ from synmt_cli.core.decoding.hypothesis import LengthLimit
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.jobs.translation.job import Models, translator
 from synmt_cli.core.run.directory import Run
-from synmt_cli.core.run.export import export
+from synmt_cli.core.run.exported.export import export
 from synmt_cli.formats import record
 from synmt_cli.formats.record import Record
 from synmt_cli.io import reading

@@ -51,10 +51,10 @@ from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
 from synmt_cli.core.decoding.search import search
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.run import ctranslate2_model
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Training, resolve
 from synmt_cli.core.run.directory import WEIGHTS, Run
+from synmt_cli.core.run.exported import ctranslate2_model
 from synmt_cli.core.text.vocabulary import BOS, PAD, Vocabularies
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.variants.stack import StackSpec

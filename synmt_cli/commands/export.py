@@ -61,8 +61,8 @@ def export(
     """
     options.refuse_no_folder("--output", output)
 
-    from synmt_cli.core.run import export as ctranslate2_export
     from synmt_cli.core.run.directory import Run
+    from synmt_cli.core.run.exported import export as ctranslate2_export
 
     ctranslate2_export.export(Run(Path(model)), Path(output), checkpoint, quantization)
     console.info(f"exported {model} for {format} to {output}")

@@ -29,9 +29,10 @@ from synmt_cli.core.decoding.sampling import Sampling
 from synmt_cli.core.decoding.search import search
 from synmt_cli.core.decoding.translator import SearchSettings, unchanged
 from synmt_cli.core.model.size import Size
-from synmt_cli.core.run import ctranslate2_model, tensors
+from synmt_cli.core.run import tensors
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.exported import ctranslate2_model
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.training.events import Ended, Validated
 from synmt_cli.core.training.gradient import backward

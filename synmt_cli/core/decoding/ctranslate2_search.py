@@ -1,6 +1,6 @@
 """Search by CTranslate2, for models whose decoder is plain.
 
-torch computes what modifiers change (run/ctranslate2_model.py); its rows become the source
+torch computes what modifiers change (run/exported/ctranslate2_model.py); its rows become the source
 embeddings of a CTranslate2 model, one row for each position of each source, and CTranslate2 does
 the rest. The model is written and quantized once in a process. For each block of sources it is
 loaded again with another table, which takes as long as copying it; loading and encoding of a
@@ -33,8 +33,8 @@ from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, limits
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.moving import moved
-from synmt_cli.core.run.ctranslate2_model import POSITIONS, CTranslate2Model, library
 from synmt_cli.core.run.device import HALF
+from synmt_cli.core.run.exported.ctranslate2_model import POSITIONS, CTranslate2Model, library
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
 from synmt_cli.errors import Unavailable
 

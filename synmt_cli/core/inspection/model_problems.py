@@ -11,9 +11,10 @@ from pathlib import Path
 import torch
 
 from synmt_cli.core.inspection.problems import problem_of
-from synmt_cli.core.run import export, tensors
+from synmt_cli.core.run import tensors
 from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.directory import OPTIMIZER, WEIGHTS, Run, read_metric, read_state
+from synmt_cli.core.run.exported import export
 from synmt_cli.errors import ReadError, SynmtError
 
 

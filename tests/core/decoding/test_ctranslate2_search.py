@@ -17,7 +17,7 @@ from synmt_cli.core.decoding.hypothesis import LengthLimit
 from synmt_cli.core.decoding.sampling import Sampling
 from synmt_cli.core.decoding.search import search
 from synmt_cli.core.decoding.translator import SearchSettings
-from synmt_cli.core.run import ctranslate2_file, ctranslate2_model
+from synmt_cli.core.run.exported import ctranslate2_file, ctranslate2_model
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabularies
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.stack import StackSpec

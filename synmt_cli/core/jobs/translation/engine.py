@@ -4,10 +4,11 @@ import torch
 
 from synmt_cli.core.decoding import ctranslate2_search
 from synmt_cli.core.decoding.translator import SearchSettings
-from synmt_cli.core.run import building, ctranslate2_model, export
+from synmt_cli.core.run import building
 from synmt_cli.core.run import device as devices
-from synmt_cli.core.run.ctranslate2_model import CTranslate2Model
 from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.exported import ctranslate2_model, export
+from synmt_cli.core.run.exported.ctranslate2_model import CTranslate2Model
 from synmt_cli.errors import ConfigError, SynmtError, UsageError
 
 TORCH, CTRANSLATE2, AUTO = "torch", "ctranslate2", "auto"

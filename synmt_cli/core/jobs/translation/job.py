@@ -29,8 +29,8 @@ from synmt_cli.core.jobs.translation import engine as engines
 from synmt_cli.core.jobs.translation.input import Placed, Reader
 from synmt_cli.core.model.inference_linear import halve, replace_linear_layers
 from synmt_cli.core.run import device as devices
-from synmt_cli.core.run import export
 from synmt_cli.core.run.directory import CONFIG, MEANINGS, Run
+from synmt_cli.core.run.exported import export
 from synmt_cli.core.segments.bad_trees import located
 from synmt_cli.errors import ConfigError, Place, UsageError
 from synmt_cli.formats.record import UNPARSED, Record

@@ -31,9 +31,10 @@ from synmt_cli.core.model.embedding import Embedding, sinusoid
 from synmt_cli.core.model.inference_linear import replace_in_layers
 from synmt_cli.core.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, Layer
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.run import building, ctranslate2_file
+from synmt_cli.core.run import building
 from synmt_cli.core.run.config import Config
-from synmt_cli.core.run.ctranslate2_file import ModelFile
+from synmt_cli.core.run.exported import ctranslate2_file
+from synmt_cli.core.run.exported.ctranslate2_file import ModelFile
 from synmt_cli.core.text.vocabulary import BOS, EOS, UNK, Vocabularies, Vocabulary
 from synmt_cli.errors import ConfigError, Unavailable
 

@@ -17,8 +17,7 @@ from typing import Any
 import torch
 
 from synmt_cli.core.model import initialisation
-from synmt_cli.core.run import building, ctranslate2_model, tensors
-from synmt_cli.core.run.ctranslate2_model import CTranslate2Model
+from synmt_cli.core.run import building, tensors
 from synmt_cli.core.run.directory import (
     CT2_CONFIG,
     CT2_MODEL,
@@ -27,6 +26,8 @@ from synmt_cli.core.run.directory import (
     EXPORTED,
     Run,
 )
+from synmt_cli.core.run.exported import ctranslate2_model
+from synmt_cli.core.run.exported.ctranslate2_model import CTranslate2Model
 from synmt_cli.errors import ConfigError, DataError, ReadError, UsageError, cannot_write
 from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.writing import atomic_folder
