@@ -305,8 +305,9 @@ def score(
 
     --sign-over takes reports that --format json wrote, one for each test set, instead of REF and
     FILE, and does the sign test over their scores: one unit is a (test set, metric) pair, all of
-    them or those of -M; ties are dropped. Systems are matched by their order in each report. Scores
-    that share a test set are not independent, which makes this p too small.
+    them or those of -M; ties are dropped. Systems are matched by name, or by their order where a
+    report names others (stderr then warns). Scores that share a test set are not independent, which
+    makes this p too small.
 
     --from-report prints a report that --format json wrote, without scoring anything again: as the
     table, TSV or LaTeX that the same command would have given, or by --get and --fail-under.
@@ -672,7 +673,10 @@ def _sign_over(
     )
     with writing.output(output) as writer:
         names = None if metrics is None else options.names(metrics)
-        report = set_comparison.compare([set_scores.read(path) for path in paths], names)
+        sets = [set_scores.read(path) for path in paths]
+        report = set_comparison.compare(sets, names)
+        if problem := set_comparison.doubt(sets):
+            console.warn(problem)
         writer.write(FORMATS[form](report))
 
 

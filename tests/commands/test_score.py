@@ -511,7 +511,10 @@ def test_pascal_beats_the_transformer(run, data, p, least, greatest):
 
 
 def test_sign_test_over_the_scores_of_several_sets(run, folder):
-    for name, systems in (("one", ("base", "new", "ref")), ("two", ("new", "base", "it=new"))):
+    for name, systems in (
+        ("one", ("base", "new", "ref")),
+        ("two", ("base=new", "new=base", "ref=new")),
+    ):
         options = ("-M", "bleu,ter", "--format", "json", "--paired", "none", "-o", f"{name}.json")
         run("score", "ref", *systems, *options, cwd=folder)
     command = ("score", "--sign-over", "one.json", "two.json")
@@ -523,6 +526,30 @@ def test_sign_test_over_the_scores_of_several_sets(run, folder):
     assert [b"ref", b"2", b"0", b"2", b"0.5000"] in [line.split() for line in table.splitlines()]
     tsv = run(*command, "-M", "bleu", "--format", "tsv", cwd=folder).stdout
     assert tsv.endswith(b"ref\tall\tall\t\t\t\t1\t0\t1\t1.0\n")
+
+
+def test_reports_may_name_systems_in_another_order(run, folder):
+    options = ("-M", "bleu", "--format", "json", "--paired", "none", "-o")
+    for name, systems in (("one", ("base", "new")), ("two", ("new", "base"))):
+        run("score", "ref", *systems, *options, f"{name}.json", cwd=folder)
+    twice = run("score", "--sign-over", "one.json", "two.json", "--format", "json", cwd=folder)
+    alone = run("score", "--sign-over", "one.json", "--format", "json", cwd=folder)
+    (pair,) = json.loads(alone.stdout)["systems"][0]["pairs"]
+    pairs = json.loads(twice.stdout)["systems"][0]["pairs"]
+    assert pairs == [pair, pair | {"set": "two.json"}]
+    assert twice.stderr == b""
+
+
+def test_reports_that_name_other_systems_are_matched_by_order_with_a_warning(run, folder):
+    options = ("-M", "bleu", "--format", "json", "--paired", "none", "-o")
+    for name, systems in (("one", ("base", "new")), ("two", ("base.2=base", "new.2=new"))):
+        run("score", "ref", *systems, *options, f"{name}.json", cwd=folder)
+    done = run("score", "--sign-over", "one.json", "two.json", cwd=folder)
+    assert done.returncode == 0
+    assert done.stderr.decode() == (
+        "synmt score: warning: two.json names other systems (base.2, new.2) than one.json"
+        " (base, new): they are matched by their order\n"
+    )
 
 
 def test_scores_of_several_sets_have_the_digits_of_their_metric(run, folder):

@@ -95,6 +95,7 @@ def test_a_report_says_which_metrics_are_lower():
         (scored(a={"bleu": 1.0}, b={}), None, "system 'b' has no score of 'bleu'"),
         (scored(a={"bleu": 1.0, "ter": 1.0}, b={"bleu": 1.0}), None, "name the metrics"),
         (scored(a={"bleu": 1.0}, b={"bleu": 1.0}), ["ter"], "has no score of 'ter'"),
+        (scored(b={"bleu": 1.0}, c={"bleu": 1.0}), None, "system 'b' is in another place than in"),
     ],
 )
 def test_sets_that_do_not_match_are_refused(other, names, problem):
