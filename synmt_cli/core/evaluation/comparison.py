@@ -10,7 +10,7 @@ import sacrebleu
 from synmt_cli import __version__
 from synmt_cli.core.evaluation.divisions import Division
 from synmt_cli.core.evaluation.metrics.registry import Metric
-from synmt_cli.core.evaluation.statistics import multiplicity, significance
+from synmt_cli.core.evaluation.statistics import multiplicity, seeds, significance
 from synmt_cli.core.evaluation.statistics.significance import (
     Findings,
     Pair,
@@ -60,6 +60,7 @@ def evaluate(
     """
     test = questions.test
     n = len(statistics[0][0][0])
+    n_runs = [len(one.files) for one in systems]
     pairs = (significance.all_pairs if questions.all_pairs else against_first)(len(systems))
     found = significance.compare(test, metrics, statistics, pairs) if test else None
     scored = [_scored(metrics, statistics, i, one, found) for i, one in enumerate(systems)]
@@ -76,13 +77,13 @@ def evaluate(
         metrics=metrics,
         systems=[replace(one, paired=table.against_first(i)) for i, one in enumerate(scored)],
         buckets=table.buckets,
-        formula=table.formula(test) if test and n_comparisons else "",
+        formula=table.formula(test, n_runs) if test and n_comparisons else "",
         interval_n=test.interval_n if test else 0,
         settings=Settings(
             correction=questions.correction if n_comparisons + n_in_buckets > 1 else UNCORRECTED,
             n_comparisons=n_comparisons,
             n_bucket_comparisons=n_in_buckets,
-            interval=test.interval(len(systems)) if test else "",
+            interval=test.interval(n_runs) if test else "",
             smallest=significance.SMALLEST,
             options=questions.options,
             versions={
@@ -202,11 +203,15 @@ class _Comparisons:
             ]
         return len(whole), len(inside)
 
-    def formula(self, test: SignificanceTest) -> str:
-        """How p is computed, in words, and what is assumed for it."""
+    def formula(self, test: SignificanceTest, n_runs: Sequence[int]) -> str:
+        """How p is computed, in words, and what is assumed for it. n_runs: of each system."""
         definitions = {one.definition for of_metric in self.found for one in of_metric}
-        assumed = f"; {ASSUMED}" if EQUAL_VARIANCE in definitions else ""
-        return test.formula + assumed
+        said = [test.formula]
+        if EQUAL_VARIANCE in definitions:
+            said.append(ASSUMED)
+        if any(seeds.is_of_two(test.definition, n_runs[b], n_runs[s]) for b, s in self.pairs):
+            said.append(seeds.OF_TWO)
+        return "; ".join(said)
 
     def against_first(self, system: int) -> dict[str, PairedComparison]:
         """A system's comparisons with the first, by metric name; none of the first itself."""

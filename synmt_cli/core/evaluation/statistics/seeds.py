@@ -26,6 +26,13 @@ Runs may also be matched: run i of both systems is the same model, which transla
 or another search. Then what sets models apart is in both scores alike, and `matched` is V of the
 runs' differences, as of a single system.
 
+Where V_seeds comes from two runs alone (two matched models, two runs and a single output, the score
+of one system), it has one degree of freedom. It is often far too small by chance, and then makes df
+too large as well. There p and the interval are those of Banerjee (1960), "Approximate confidence
+interval for linear functions of means of k populations when the population variances are not
+equal", which miss at most 5 %: half of the interval is sqrt(t^2 V_seeds + z^2 (V - V_seeds)), t
+with one degree of freedom, z of the normal distribution.
+
 Neither of the usual tests holds its level with few seeds: see docs/decisions and
 benchmarks/bench_calibration.py, which also measures the percentiles of a bootstrap on two levels.
 """
@@ -52,6 +59,10 @@ ALONE = (  # the interval of one system's score
     "score +- t sqrt V; V = its variance over seeds + over sentences (bootstrap), "
     "less what is in both; Satterthwaite's degrees of freedom"
 )
+OF_TWO = (  # added where `is_of_two`
+    "with V_seeds of two runs alone, t with 1 degree of freedom for V_seeds, and the normal "
+    "distribution for the rest of V (Banerjee 1960)"
+)
 INTERVALS = {  # by the test
     "bs": "d +- t sqrt V over seeds and sentences, with the V of p (sentences by bootstrap)",
     "ar": f"d +- t sqrt V; {VARIANCE}",
@@ -62,21 +73,52 @@ NOTHING = 1e-20  # a variance of score points that is only rounding
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The variance of a difference, or of a score, and its degrees of freedom."""
+    """The variance V of a difference, or of a score, and its degrees of freedom.
+
+    of_two: V_seeds where it comes from two runs alone, elsewhere 0. The rest of V is then taken as
+    known, and df is not used.
+    """
 
     variance: float
     df: float
+    of_two: float = 0.0
 
     def p(self, delta: float) -> float:
         """The chance of a difference as great, two-sided; 1 where nothing varies."""
         if self.variance < NOTHING:
             return 1.0
+        if self.of_two:
+            return self._p_of_two(delta)
         return two_sided_p(delta / math.sqrt(self.variance), self.df)
 
     def interval(self, value: float) -> tuple[float, float]:
         """The 95 % interval around a value."""
-        half = quantile(CONFIDENCE, self.df) * math.sqrt(self.variance)
+        if self.of_two:
+            half = math.sqrt(self._squared(quantile(CONFIDENCE, 1), CONFIDENCE))
+        else:
+            half = quantile(CONFIDENCE, self.df) * math.sqrt(self.variance)
         return value - half, value + half
+
+    def _squared(self, t: float, confidence: float) -> float:
+        """Half of the interval of this confidence, squared. t: its quantile with one df."""
+        z = quantile(confidence, math.inf)
+        return t * t * self.of_two + z * z * max(0.0, self.variance - self.of_two)
+
+    def _p_of_two(self, delta: float) -> float:
+        """1 - the confidence of the interval that ends at 0, by bisection."""
+        low, high = 0.0, abs(delta) / math.sqrt(self.of_two)  # t with one df
+        for _ in range(100):
+            middle = (low + high) / 2
+            if self._squared(middle, 1 - two_sided_p(middle, 1)) < delta * delta:
+                low = middle
+            else:
+                high = middle
+        return two_sided_p(high, 1)
+
+
+def is_of_two(definition: str, *n_runs: int) -> bool:
+    """Whether V_seeds of a difference comes from two runs alone. n_runs: of both systems."""
+    return 2 in n_runs and (definition == "matched" or 1 in n_runs)
 
 
 def spread(points: Sequence[Array], resampled: Sequence[Array]) -> Spread:
@@ -98,7 +140,10 @@ def spread(points: Sequence[Array], resampled: Sequence[Array]) -> Spread:
     seeds = max(sum(of_seeds), both) if lent else sum(of_seeds)
     variance = seeds + max(0.0, sentences - both)
     below = sum(one**2 / (len(points[i]) - 1) for one, i in zip(of_seeds, several, strict=True))
-    return Spread(variance, variance**2 / below if below > NOTHING**2 else math.inf)
+    if below <= NOTHING**2:
+        return Spread(variance, math.inf)
+    of_two = of_seeds[0] if [len(points[i]) for i in several] == [2] else 0.0
+    return Spread(variance, variance**2 / below, of_two)
 
 
 def matched(points: Sequence[Array], resampled: Sequence[Array]) -> Spread:

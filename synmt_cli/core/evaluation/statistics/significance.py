@@ -79,11 +79,16 @@ class SignificanceTest:
         """How p is computed, in words."""
         return {**FORMULAS[self.name], **SEED_FORMULAS.get(self.name, {})}[self.definition]
 
-    def interval(self, n_systems: int) -> str:
-        """How 95 % intervals are computed, in words: of differences, or of one system's score."""
+    def interval(self, n_runs: Sequence[int]) -> str:
+        """How 95 % intervals are computed, in words: of differences, or of one system's score.
+
+        n_runs: of each system.
+        """
         if self.definition not in SEED_FORMULAS.get(self.name, {}):
             return "percentile bootstrap"
-        return seeds.INTERVALS[self.name] if n_systems > 1 else seeds.ALONE
+        if len(n_runs) > 1:
+            return seeds.INTERVALS[self.name]
+        return f"{seeds.ALONE}; {seeds.OF_TWO}" if n_runs[0] == 2 else seeds.ALONE
 
     @property
     def interval_n(self) -> int:

@@ -92,6 +92,64 @@ def test_matched_runs_are_compared_model_by_model(of_models, of_systems):
     assert 0.02 < np.mean(alarms) < 0.08
 
 
+def half_of_two(of_seeds, rest, p):
+    """Half of Banerjee's interval of confidence 1 - p, by SciPy's quantiles."""
+    t, z = stats.t.ppf(1 - p / 2, 1), stats.norm.ppf(1 - p / 2)
+    return math.sqrt(t * t * of_seeds + z * z * rest)
+
+
+def test_two_matched_runs_and_two_runs_with_a_single_one_have_the_interval_of_banerjee():
+    random = np.random.default_rng(12)
+    n = 150
+    counts = np.concatenate([*bootstrap_counts(n, 2000, 5)]).T / n
+    scores = drawn(random, 2, n, 2.0, 1.0)
+    d = (scores[1] - scores[0]).mean(axis=1)  # (2,)
+    single = scores[1][:1]
+    of_one = scores[0].mean(axis=1).var(ddof=1) * 1.5  # of two runs and the one that borrows it
+    for found, delta, of_seeds in (
+        (seeds.matched(scores.mean(axis=2), scores @ counts), d.mean(), d.var(ddof=1) / 2),
+        (
+            seeds.spread(
+                [scores[0].mean(axis=1), single.mean(axis=1)], [scores[0] @ counts, single @ counts]
+            ),
+            single.mean() - scores[0].mean(),
+            of_one,
+        ),
+    ):
+        half = half_of_two(of_seeds, found.variance - of_seeds, 0.05)
+        assert found.interval(delta) == pytest.approx((delta - half, delta + half))
+        for value in (delta, half, 0.3 * half, 20 * half):
+            p = found.p(value)
+            assert half_of_two(of_seeds, found.variance - of_seeds, p) == pytest.approx(abs(value))
+    assert found.p(half) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("of_seeds", [0.5, 1, 3])
+@pytest.mark.parametrize("kind", ["matched", "single", "alone"])
+def test_two_runs_alone_never_miss_more_than_the_level(kind, of_seeds):
+    """400 times; by the t of Satterthwaite's degrees of freedom it would be up to 0.13."""
+    random = np.random.default_rng(9)
+    n, misses = 60, []
+    counts = np.concatenate([*bootstrap_counts(n, 200, 5)]).T / n
+    for _ in range(400):
+        if kind == "matched":
+            scores = drawn(random, 2, n, of_seeds, 1.0)
+            points = scores.mean(axis=2)
+            found = seeds.matched(points, scores @ counts)
+            low, high = found.interval(float(points[1].mean() - points[0].mean()))
+        elif kind == "single":
+            pair = unequal(random, (2, 1), n, (of_seeds, of_seeds))
+            points = [runs.mean(axis=1) for runs in pair]
+            found = seeds.spread(points, [runs @ counts for runs in pair])
+            low, high = found.interval(float(points[1].mean() - points[0].mean()))
+        else:
+            scores = drawn(random, 2, n, of_seeds, 0.0)[:1]
+            points = scores.mean(axis=2)
+            low, high = seeds.spread(points, scores @ counts).interval(float(points.mean()))
+        misses.append(not low <= 0 <= high)
+    assert np.mean(misses) < 0.065
+
+
 def test_matched_runs_have_the_variances_of_their_differences():
     scores = drawn(np.random.default_rng(3), 3, 200, 2.0, 1.0)
     k, n = scores.shape[1:]
