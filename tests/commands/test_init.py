@@ -194,7 +194,8 @@ def test_make_makes_what_is_missing_and_no_more(commands):
     assert len(translated(made)) == 9  # the length penalty is the best by the mean over seeds
     scores, table = (line for line in made if line.startswith("synmt score "))
     assert all(f"{one}=output/{one}.3.txt" in scores for one in VARIANTS)
-    assert table == "synmt score --from-report scores.json -o scores.txt"
+    assert table == "synmt score --from-report scores.json -o scores.txt.new"
+    assert (commands.folder / "scores.txt").exists()
     (commands.folder / "output/pascal.1.txt").unlink()
     made = commands()
     assert (trained(made), translated(made)) == ([], ["pascal.1"])
@@ -511,6 +512,46 @@ def test_one_variant_may_have_options(commands):
     assert len([*(commands.folder / "runs/old").glob("*.inputs")]) == 2
 
 
+def test_options_with_quotes_and_parentheses_are_watched(commands):
+    rules = commands.folder / "Makefile"
+    text = rules.read_text()
+    commands()
+    for heads in (1, 2):
+        rules.write_text(f"OPTIONS_pascal := --set 'pascal.heads={heads}' --set \"a=(')\"\n{text}")
+        made = commands()
+        assert trained(made) == ["pascal.1", "pascal.2"]
+        assert f" --set pascal.heads={heads} --set a=(') " in made[0]
+        assert commands() == []
+
+
+def test_a_model_whose_folder_was_deleted_is_trained_again(commands):
+    commands()
+    shutil.rmtree(commands.folder / "runs/pascal.2")
+    made = commands()
+    assert (trained(made), translated(made)) == (["pascal.2"], ["pascal.2"])
+    assert commands() == []
+
+
+def test_scores_depend_on_the_files_that_by_names(commands):
+    def scored(made):
+        return [line for line in made if line.startswith("synmt score -j")]
+
+    labels = commands.folder / "its labels"
+    commands()
+    (commands.folder / "a.labels").write_text("one\n")
+    labels.write_text("one\n")
+    by = """BY='length:5 --by labels:a.labels --by labels:"its labels" --by rare:text/train.src'"""
+    reference, systems = scored(commands(by))
+    wanted = "--by length:5 --by labels:a.labels --by labels:its labels --by rare:text/train.src"
+    assert all(f" {wanted} --src text/test.src " in line for line in (reference, systems))
+    assert commands(by) == []
+    (commands.folder / "a.labels").write_text("two\n")
+    assert len(scored(commands(by))) == 2
+    for by, options in (("BY=", " -o"), ("BY=labels:a.labels", " --by labels:a.labels -o")):
+        (line, _) = scored(commands(by))
+        assert f"--tokenize 13a{options} " in line
+
+
 def test_a_link_to_another_file_is_a_change_if_that_is_older(commands, tmp_path):
     commands()
     link = commands.folder / "src.udpipe"
@@ -574,7 +615,11 @@ def test_variants_and_seeds_that_make_cannot_take_are_named(run, given, tmp_path
     done = run("init", tmp_path / "e", *TEXT, *PARSERS, "--variants", "rel, dep", cwd=given)
     assert done.returncode == 0, done.stderr.decode()
     for change, said in (
-        ("VARIANTS='rel dpe'", "VARIANTS: no rules here for dpe, but for rel dep."),
+        (
+            "VARIANTS='rel dpe'",
+            "VARIANTS: no rules here for dpe, but for rel dep; the comment above VARIANTS says how"
+            " to add it.",
+        ),
         ("VARIANTS=", "VARIANTS is empty."),
         ("VARIANTS='rel dep rel'", "VARIANTS names one twice."),
         ("SEEDS=1,2", "SEEDS: expected whole numbers with spaces between them, not 1,2."),

@@ -31,8 +31,9 @@ SHELL := bash
 #
 # make then makes what is missing, such as the models of a further seed, tunes, translates and
 # scores again; other models stay. A variant can be left out. To add one, let `synmt init` write
-# another folder with the old ones and the new one, and copy its Makefile, its *.udpipe and its
-# variants.py here.
+# another folder with the old ones and the new one, copy the settings that you changed here into
+# its Makefile, and then copy that Makefile, its *.udpipe and its variants.py here (cp -P, since
+# some are links).
 # The first variant that reads or writes trees changes the records or the vocabulary, and thus all
 # models.
 {further}{own}
@@ -61,7 +62,7 @@ BY := {by}
 # The variants that have rules below.
 KNOWN := {variants}
 $(foreach one,$(filter-out $(KNOWN),$(VARIANTS)),$(error VARIANTS: no rules here for $(one), \\
-  but for $(KNOWN)))
+  but for $(KNOWN); the comment above VARIANTS says how to add it))
 $(if $(strip $(VARIANTS)),,$(error VARIANTS is empty))
 $(if $(filter-out $(words $(sort $(VARIANTS))),$(words $(VARIANTS))),$(error VARIANTS \\
   names one twice))
@@ -83,7 +84,10 @@ SEARCH := $(strip --beam $(BEAM) --lenpen $(LENPENS) $(addprefix --patience ,$(P
 # Not empty if scores depend on TOKENIZE.
 OF_WORDS := $(findstring bleu,$(METRICS))$(findstring ribes,$(METRICS))$(findstring rare:,$(BY))
 SCORE := synmt score -j 0 -M '$(METRICS)' $(if $(OF_WORDS),--tokenize $(TOKENIZE)) \\
-  --by $(BY) --src text/test.src
+  $(if $(strip $(BY)),--by $(BY)) \\
+  $(if $(filter length% chars% rare:%,$(BY)),--src text/test.src)
+FILES_OF_BY := $(wildcard $(foreach kind,rare labels,\\
+  $(patsubst $(kind):%,%,$(filter $(kind):%,$(BY)))))
 
 # Values as files, written when they change: what depends on one is then made again. (The mean of
 # fewer seeds has another length penalty, too.) make -n writes nothing.
@@ -94,9 +98,10 @@ SETTINGS = sed -E 's/[[:space:]]*\\#.*//; s/^[[:space:]]+//; /^$$/d' config.toml
 CONFIG := $(shell $(SETTINGS) | cksum)
 WATCHED := LIMITS PRESET{watched} CONFIG SEARCH TOKENIZE VARIANTS SEEDS METRICS BY SHARED READERS \\
   $(VARIANTS:%=OPTIONS_%)
+quoted = '$(subst ','\\'',$($(1)))'
 CHANGED := $(foreach one,$(WATCHED),$(shell \\
-  echo '$($(one))' | cmp -s - data/$(one) || \\
-  ( $(if $(DRY),,echo '$($(one))' > data/$(one);) echo data/$(one) )))
+  echo $(call quoted,$(one)) | cmp -s - data/$(one) || \\
+  ( $(if $(DRY),,echo $(call quoted,$(one)) > data/$(one);) echo data/$(one) )))
 .PHONY: $(if $(DRY),$(CHANGED))
 
 all: scores.txt scores.json{judged_if} report.html
@@ -181,7 +186,8 @@ data/brackets: data/train.src.conllu
 """
 SYMBOLS = """
 data/symbols: {files}
-	LC_ALL=C sort -u {files} > $@
+	LC_ALL=C sort -u {files} > $@.new
+	mv $@.new $@
 """
 RECORDS = """
 # --- Records: source, tree, pieces and target, one line each ---
@@ -206,12 +212,15 @@ data/dev.multitask.jsonl: data/dev.jsonl spm.model
 SCORABLE = """
 # --- The reference against itself: what METRICS, TOKENIZE and BY get wrong ends make here ---
 
-data/scorable: text/test.src text/test.tgt data/METRICS data/TOKENIZE data/BY | data/test.jsonl
+data/scorable: text/test.src text/test.tgt data/METRICS data/TOKENIZE data/BY $(FILES_OF_BY) \\
+		| data/test.jsonl
 	$(SCORE) -o $@ text/test.tgt text/test.tgt
 """
 TRAIN = """
 # --- Trainings. % and $* stand for the seed ---
 
+# Where the folder of a model was deleted, it is trained again.
+.PHONY: $(foreach one,$(SYSTEMS),$(if $(wildcard runs/$(one)/.),,runs/$(one).trained))
 TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS) --spm spm.model
 # $(call named,RUN): names it in each line, since several of them may run at a time. Like tee -i, it
 # outlives Ctrl-C, after which training says that it saved.
@@ -324,14 +333,17 @@ JUDGE = """
 $(WRITTEN:%=output/%.parsed.conllu): output/%.parsed.conllu: output/%.txt tgt.udpipe
 	synmt parse -m tgt.udpipe output/$*.txt | \\
 		synmt linearize --glue --multiword token --on-nonprojective keep | \\
-		synmt delinearize --format conllu -o $@
+		synmt delinearize --format conllu -o $@.new
+	mv $@.new $@
 
 trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu) \\
 		data/VARIANTS data/SEEDS Makefile
 	( printf 'system\\tUAS\\tLAS\\n'; for system in $(WRITTEN); do \\
 		synmt evaltree --format tsv output/$$system.parsed.conllu output/$$system.conllu | \\
 		LC_ALL=C awk -v name=$$system '$$2 == "uas" { uas = $$5 } \\
-			$$2 == "las" { printf "%s\\t%.2f\\t%.2f\\n", name, uas, $$5 }'; done ) | tee $@
+			$$2 == "las" { printf "%s\\t%.2f\\t%.2f\\n", name, uas, $$5 }'; done ) > $@.new
+	mv $@.new $@
+	cat $@
 """
 TEST = """
 # --- The answer ---
@@ -339,15 +351,16 @@ TEST = """
 OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt)
 
 scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src \\
-		data/METRICS data/TOKENIZE data/BY data/VARIANTS Makefile
+		data/METRICS data/TOKENIZE data/BY data/VARIANTS $(FILES_OF_BY) Makefile
 	$(SCORE) --format json -o $@ text/test.tgt $(OUTPUTS)
 
 scores.txt: scores.json $(SYSTEMS:%=runs/%.trained)
-	synmt score --from-report scores.json -o $@
+	synmt score --from-report scores.json -o $@.new
 	trends=$$(synmt info $(SYSTEMS:%=runs/%) | \\
 		sed -n '/^file\\t/ {s///;h}; /^course\\.trend\\t/ {s//  /;H;x;s/\\n//;p}'); \\
 	[ -z "$$trends" ] || printf '\\n%s\\n\\n%s\\n' \\
-		'Trainings, on dev; while they improve, differences may change' "$$trends" >> $@
+		'Trainings, on dev; while they improve, differences may change' "$$trends" >> $@.new
+	mv $@.new $@
 	cat $@
 
 # The page needs two more packages: pip install 'synmt-cli[report]'.
