@@ -15,7 +15,7 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.text import tokenizers
-from synmt_cli.errors import NegativeAnswer, UsageError, quoted
+from synmt_cli.errors import NegativeAnswer, UsageError, counted, quoted
 from synmt_cli.formats.reports.score import files as score_files
 from synmt_cli.formats.reports.score import sets as set_scores
 from synmt_cli.formats.reports.score.scores import ScoreReport
@@ -77,6 +77,7 @@ READ_BY = {  # the metrics that read an option
     "bleu_order": ("bleu",),
     "chrf_order": ("chrf", "chrf+", "chrf++"),
 }
+FEW_SAMPLES = 100  # below, the ends of a 95 % interval depend on one or two samples
 OF_TESTS = ("p", "samples", "correct", "seed")  # and paired, unless it is none
 ScoreFormat = Annotated[
     Literal["table", "tsv", "csv", "json", "latex", "markdown", "segments"],
@@ -188,7 +189,7 @@ def score(
         list[str] | None,
         option(
             "--fail-under METRIC=X",
-            "Exit 1 if a system is worse; repeatable.",
+            "Exit 1 if a system is worse by METRIC, which is shown and tested, too; repeatable.",
             autocompletion=completion.limit,
         ),
     ] = None,
@@ -589,7 +590,7 @@ def _statistics(
     n_counted = n_files * (len(metrics) - len(checked))
     with console.progress("counted", n_counted, "outputs", [*texts], written) as bar:
 
-        def counted(metric: Metric, file: str) -> Array:
+        def counts_of(metric: Metric, file: str) -> Array:
             found = metric.statistics(texts[file])
             bar.advance()
             return found
@@ -597,17 +598,22 @@ def _statistics(
         return [
             checked[metric.name]
             if metric.name in checked
-            else [[counted(metric, file) for file in one.files] for one in systems]
+            else [[counts_of(metric, file) for file in one.files] for one in systems]
             for metric in metrics
         ]
 
 
 def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[SystemFiles]) -> None:
-    """Warns if a test of systems has too few segments or seeds to be relied on."""
+    """Warns if there are too few samples, segments or seeds to rely on intervals and tests."""
     from synmt_cli.core.evaluation.statistics.significance import doubt
     from synmt_cli.core.evaluation.systems import like_seeds
 
-    if test is None or len(systems) < 2:
+    if test is None:
+        return
+    if test.interval_n < FEW_SAMPLES:
+        n_samples = counted(test.interval_n, "sample")
+        console.warn(f"an interval of {n_samples} is rough: take the default of --samples")
+    if len(systems) < 2:
         return
     if problem := doubt(test, n, "segments"):
         console.warn(problem)

@@ -19,7 +19,7 @@ from synmt_cli.formats.detect import OBJECT
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
-LARGEST = 1e100  # a score is at most this, so that sums are finite
+LARGEST = 1e70  # a score is at most this, so that squares of variances are finite
 NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 

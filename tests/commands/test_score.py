@@ -528,6 +528,17 @@ def test_sign_test_over_the_scores_of_several_sets(run, folder):
     assert tsv.endswith(b"ref\tall\tall\t\t\t\t1\t0\t1\t1.0\n")
 
 
+def test_few_samples_are_warned_of(run, folder):
+    for systems in (["new"], ["base", "new"]):
+        done = run("score", "ref", *systems, "-M", "bleu", "--samples", 1, cwd=folder)
+        rough = "synmt score: warning: an interval of 1 sample is rough: take the default of"
+        assert rough in done.stderr.decode()
+        assert b", 1 sample" in done.stdout
+        assert b"1 samples" not in done.stdout
+    done = run("score", "ref", "new", "-M", "bleu", "--samples", 100, cwd=folder)
+    assert b"rough" not in done.stderr
+
+
 def test_reports_may_name_systems_in_another_order(run, folder):
     options = ("-M", "bleu", "--format", "json", "--paired", "none", "-o")
     for name, systems in (("one", ("base", "new")), ("two", ("new", "base"))):

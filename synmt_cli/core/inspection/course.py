@@ -99,17 +99,24 @@ def trend(points: Sequence[Point]) -> str:
     """
     lowest, since = _since_lowest(points)
     where = f"perplexity was lowest at step {lowest.step:,}, {lowest.perplexity:.2f}"
+    if _is_worse(points[-1], lowest):
+        return f"overfits: {where}, and is {points[-1].perplexity:.2f} now"
     if len(since) < RECENT:
         return "still improves: " + where
-    if points[-1].perplexity > WORSE * lowest.perplexity:
-        return f"overfits: {where}, and is {points[-1].perplexity:.2f} now"
     return f"has stagnated for {len(since):,} validations: {where}"
 
 
 def still_improves(perplexities: Sequence[tuple[float, float]]) -> bool:
     """Whether a run still improves. perplexities: (step, perplexity) of its last validations."""
     points = [Point(int(step), 0.0, perplexity) for step, perplexity in perplexities]
-    return len(points) > 1 and len(_since_lowest(points)[1]) < RECENT
+    if len(points) < 2:
+        return False
+    lowest, since = _since_lowest(points)
+    return len(since) < RECENT and not _is_worse(points[-1], lowest)
+
+
+def _is_worse(last: Point, lowest: Point) -> bool:
+    return last.perplexity > WORSE * lowest.perplexity
 
 
 def _since_lowest(points: Sequence[Point]) -> tuple[Point, list[Point]]:

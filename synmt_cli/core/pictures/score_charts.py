@@ -63,7 +63,8 @@ def systems(report: ScoreReport, metric: MetricInfo) -> Chart:
     note = "95 % intervals" if any(intervals) else ""
     note += ("; " if note else "") + "small: single seeds" if several else ""
     ticks = [one.name for one in report.systems]
-    return Chart("", metric.label, series, ticks, joined=False, note=note, digits=metric.digits)
+    axis = metric.label + metric.direction
+    return Chart("", axis, series, ticks, joined=False, note=note, digits=metric.digits)
 
 
 def differences(report: ScoreReport, metric: MetricInfo) -> Chart:
@@ -95,7 +96,7 @@ def differences(report: ScoreReport, metric: MetricInfo) -> Chart:
 def _difference(report: ScoreReport, metric: MetricInfo) -> str:
     """The label of an axis with differences from the first system."""
     first = shown_ends([one.name for one in report.systems], AT_AXIS)[0]
-    return f"{metric.label} - {first}'s"
+    return f"{metric.label} - {first}'s{metric.direction}"
 
 
 def _only(i: int, n: int, value: float | None) -> list[float | None]:
@@ -117,9 +118,8 @@ def buckets(report: ScoreReport, metric: MetricInfo, by: str) -> list[Chart]:
     ]
     ranges = [bucket.low is not None for bucket in of_division]
     n_apart = len(ranges) - sum(ranges) if any(ranges) else 0  # at the end: without a tree
-    made = [
-        Chart(by, metric.label, lines, ticks, any(ranges), n_apart=n_apart, digits=metric.digits)
-    ]
+    axis = metric.label + metric.direction
+    made = [Chart(by, axis, lines, ticks, any(ranges), n_apart=n_apart, digits=metric.digits)]
     if len(report.systems) > 1:
         title, deltas = _difference(report, metric), [*_deltas(report, metric, of_division)]
         chart = replace(made[0], y_label=title, series=deltas, joined=False, zero=True)

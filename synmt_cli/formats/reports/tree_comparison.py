@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from synmt_cli.errors import counted
 from synmt_cli.formats.reports.score.scores import LEAST, MARKS
 from synmt_cli.formats.reports.score.systems import TESTS, MetricInfo, PairedComparison, shown_p
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
@@ -136,7 +137,7 @@ class ParserReport:
                 yield LEAST.format(least)
             yield (
                 f"95 % interval of delta = system - {first}: percentile bootstrap, "
-                f"{self.interval_n:,} samples, seed {pair.seed}"
+                f"{counted(self.interval_n, 'sample')}, seed {pair.seed}"
             )
 
     def records(self) -> Iterator[Record]:

@@ -14,6 +14,7 @@ from synmt_cli.core.inspection.course import (
     doubt_of_best,
     point,
     spread,
+    still_improves,
     trend,
 )
 
@@ -45,11 +46,15 @@ def test_the_spread_is_the_noise_of_one_validation_and_not_the_slope():
         ([9, 8, 7, 6, 5, 4], "still improves: perplexity was lowest at step 6,000, 4.00"),
         ([9, 8, 5, 6, 6, 7], "overfits: perplexity was lowest at step 3,000, 5.00, and is 7.00"),
         ([9, 8, 5, 5.1, 5.05, 5.1], "has stagnated for 3 validations: perplexity was lowest"),
-        ([9, 8, 5, 6, 7], "still improves"),
+        ([9, 8, 5, 6, 7], "overfits: perplexity was lowest at step 3,000, 5.00, and is 7.00 now"),
+        ([9, 8, 5, 5.1, 5.05], "still improves"),
     ],
 )
 def test_the_trend_goes_by_perplexity(perplexities, verdict):
-    assert trend(run([0.0] * len(perplexities), perplexities)).startswith(verdict)
+    points = run([0.0] * len(perplexities), perplexities)
+    assert trend(points).startswith(verdict)
+    improves = still_improves([(point.step, point.perplexity) for point in points])
+    assert improves == verdict.startswith("still improves")
 
 
 def test_checkpoints_between_which_perplexity_falls_by_a_quarter_are_apart():

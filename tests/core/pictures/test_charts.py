@@ -142,6 +142,13 @@ def test_differences_of_the_whole_set_have_the_stars_of_the_table():
     assert "new *" in text_charts.text([score_charts.differences(tested, BLEU)], 70)
 
 
+def test_charts_say_where_lower_is_better():
+    of_errors = replace(report(), metrics=[replace(BLEU, higher_is_better=False)])
+    labels = [chart.y_label for chart in score_charts.charts(of_errors)]
+    scores, differences = "BLEU (lower is better)", "BLEU - base's (lower is better)"
+    assert labels == [scores, differences] * 2
+
+
 @pytest.mark.parametrize("low", [0.5, 0.0])
 def test_what_the_lines_are_is_said_where_there_are_some(low):
     tested = report(low)

@@ -349,13 +349,12 @@ class ScoreReport:
         if self._results:
             yield from self._test_notes(baseline, self._results[0])
         elif self.interval_n:
-            yield f"95 % interval: {self.settings.interval}, {self.interval_n:,} samples"
+            yield f"95 % interval: {self.settings.interval}, {counted(self.interval_n, 'sample')}"
         for by in self.divisions:
             if empty := [one.name for one in self.buckets if one.by == by and not one.n]:
                 yield f"{by}: no sentences in {', '.join(empty)}"
         for metric in self.metrics:
-            better = "" if metric.higher_is_better else " (lower is better)"
-            yield f"{metric.label}|{metric.signature}{better}"
+            yield f"{metric.label}|{metric.signature}{metric.direction}"
 
     def _test_notes(self, baseline: str, one: PairedComparison) -> Iterator[str]:
         p = "p (Holm)" if self.corrected else "p"
@@ -375,7 +374,7 @@ class ScoreReport:
             other = f"against, in buckets system - {baseline}" if self.buckets else "against"
         yield (
             f"95 % interval of delta = system - {other}: {self.settings.interval}, "
-            f"{self.interval_n:,} samples, seed {one.seed}"
+            f"{counted(self.interval_n, 'sample')}, seed {one.seed}"
         )
         few = [bucket for bucket in self.buckets if 0 < bucket.n < self.settings.smallest]
         if few:

@@ -113,6 +113,11 @@ class MetricInfo:
     higher_is_better: bool
     digits: int
 
+    @property
+    def direction(self) -> str:
+        """What follows its name where readers may take higher scores for better ones."""
+        return "" if self.higher_is_better else " (lower is better)"
+
     def cell(self, score: float | None, after: str = "", room: int = 0) -> Cell:
         """A score."""
         return Cell(score, f".{self.digits}f", after, room)
