@@ -217,7 +217,12 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "--tokenize", "flores200"], 69, "tokenizer flores200 needs a model"),
         (["ref", "new", "-o", "absent/x"], 73, "cannot create absent/x"),
         (["-", "-"], 2, "only one input can be stdin"),
-        (["ref", "new", "-M", "bleu,meteor"], 2, "no metric 'meteor'"),
+        (
+            ["ref", "new", "-M", "bleu,meteor"],
+            2,
+            "no metric 'meteor'; there are bleu, chrf, chrf+, chrf++, ter, ribes;"
+            " --segment-scores METRIC=FILE takes the scores of others",
+        ),
         (["ref", "new", "-M", ""], 2, "no metric ''"),
         (["ref", "new", "-M", "bleu, chrf,BLEU"], 2, "no metric 'BLEU'; did you mean bleu?"),
         (["ref", "new", "--tokenize", "moses"], 2, "no tokenizer 'moses'"),

@@ -80,7 +80,8 @@ def check(names: Sequence[str], tokenize: str) -> None:
     """Raises UsageError for an unknown metric or tokenizer."""
     for name in names:
         if name not in METRICS:
-            known = f"there are {', '.join(METRICS)}"
+            others = "--segment-scores METRIC=FILE takes the scores of others"
+            known = f"there are {', '.join(METRICS)}; {others}"
             hint = f"did you mean {name.lower()}?" if name.lower() in METRICS else known
             raise UsageError(f"no metric {quoted(name)}; {hint}")
     tokenizers.check(tokenize)
