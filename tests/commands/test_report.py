@@ -104,6 +104,10 @@ def test_the_page_holds_every_part_and_no_text_is_markup(folder):
     assert 'bleu 3.00</td><td data-value="2.0">2</td>' in page  # the later one marked best
     assert page.count('class="seg"') == 12
     assert page.count("tree of the source") == 12
+    sorts = [a["value"] for tag, a in elements.found if tag == "option"]
+    n = len([value for value in sorts if value[0] == "c"])
+    gains = [f"{kind}{i}" for i in range(1, n) for kind in "gw"]
+    assert sorts == ["d", "i", "l", *gains, *(f"c{i}" for i in range(n))]
     assert len(page.encode()) < 5_000_000
 
 
@@ -380,6 +384,14 @@ def test_search_sort_and_fold(browser, folder):
     browser.run(f"{search.replace('SATZ 7', '')}; {wait}")
     browser.run("sort.value = 'i'; sort.dispatchEvent(new Event('change'))")
     assert browser.run(SHOWN) == [str(i) for i in range(1, 13)]
+    chrf = "querySelectorAll('dt i')"
+    gain = (
+        f"Number.parseFloat(s.{chrf}[1].textContent) - Number.parseFloat(s.{chrf}[0].textContent)"
+    )
+    for sign, value in ((1, "w1"), (-1, "g1")):
+        browser.run(f"sort.value = '{value}'; sort.dispatchEvent(new Event('change'))")
+        gains = browser.run(f"[...document.querySelectorAll('.seg')].map(s => {gain})")
+        assert gains == sorted(gains, reverse=sign < 0)
     browser.run("fold.click()")
     assert browser.run("document.querySelectorAll('.seg[open]').length") == 0
     table = "document.querySelector('table.sortable')"

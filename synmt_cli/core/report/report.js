@@ -49,8 +49,15 @@ if (list) {
     l: (one) => number(one.dataset.l),
   };
   const score = (system) => (one) => number(one.querySelectorAll("dt i")[system].textContent);
+  const gain = (system) => (one) => score(0)(one) - score(system)(one);  // the greatest first
+  const keyOf = (value) => {
+    if (value in keys) return keys[value];
+    const system = number(value.slice(1));
+    if (value[0] === "c") return score(system);
+    return value[0] === "g" ? gain(system) : (one) => -gain(system)(one);
+  };
   const rearrange = () => {
-    const key = keys[sort.value] ?? score(Number(sort.value));
+    const key = keyOf(sort.value);
     const order = new Map(segments.map((one) => [one, key(one)]));
     list.append(...segments.sort((a, b) =>
       order.get(a) - order.get(b) || keys.i(a) - keys.i(b)));
