@@ -8,6 +8,7 @@ sentences (a bucket, a bootstrap sample).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -21,13 +22,14 @@ from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.metrics.ribes import ALPHA, BETA, ribes
 from synmt_cli.core.text import tokenizers
 from synmt_cli.errors import UsageError, quoted
-from synmt_cli.formats.reports.score.systems import MetricInfo, Parts
+from synmt_cli.formats.reports.score.systems import Interval, MetricInfo, Parts
 
 if TYPE_CHECKING:
     from sacrebleu import BLEU, CHRF
     from sacrebleu.metrics.base import Metric as SacrebleuMetric
 
 ORDER, CHARACTER_ORDER = 4, 6  # of BLEU's and chrF's n-grams
+PERCENT = (0.0, 100.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class Metric(MetricInfo):
     statistics: hypotheses -> (n, k), one row for each. corpus: sums (k,) -> the score, as
     sacreBLEU computes it. scores: sums (m, k) -> (m,), the same for many sums at once.
     sentences: statistics (n, k) -> (n,), the score of each sentence alone. parts: sums (k,) ->
-    what the score is made of, numbers or lists of them by name.
+    what the score is made of, numbers or lists of them by name. bounds: the least and the greatest
+    score that there can be.
     """
 
     statistics: Callable[[Sequence[str]], Array]
@@ -70,6 +73,7 @@ class Metric(MetricInfo):
     scores: Callable[[Array], Array]
     sentences: Callable[[Array], Array]
     parts: Callable[[Array], Parts] = no_parts
+    bounds: Interval = (-math.inf, math.inf)
 
 
 References = Sequence[Sequence[str]]  # one sequence of lines for each reference file
@@ -126,7 +130,7 @@ def _bleu(name: str, references: References, settings: TextSettings, jobs: int) 
     order = "" if settings.order == ORDER else f"|order:{settings.order}"
     info = _info(name, "BLEU", metric, order)
     statistics = statistics or _counter(metric, jobs)
-    return Metric(*info, statistics, _corpus(metric), scores, sentences, parts)
+    return Metric(*info, statistics, _corpus(metric), scores, sentences, parts, PERCENT)
 
 
 def _chrf(
@@ -161,7 +165,7 @@ def _chrf(
     statistics = _chrf_statistics(metric, references[0]) if fast else None
     info = _info(name, label, metric)
     statistics = statistics or _counter(metric, jobs)
-    return Metric(*info, statistics, _corpus(metric), scores, scores, parts)
+    return Metric(*info, statistics, _corpus(metric), scores, scores, parts, PERCENT)
 
 
 def _count(number: float) -> float:
@@ -183,7 +187,8 @@ def _ter(name: str, references: References, settings: TextSettings, jobs: int) -
 
     info = _info(name, "TER", metric)
     counter = _counter(metric, jobs)
-    return Metric(*info, counter, _corpus(metric), formulas.ter, formulas.ter, parts)
+    ter, bounds = formulas.ter, (0.0, math.inf)
+    return Metric(*info, counter, _corpus(metric), ter, ter, parts, bounds)
 
 
 def _info(
@@ -288,7 +293,12 @@ def _ribes(name: str, references: References, settings: TextSettings, jobs: int)
     )
     info = (name, "RIBES", signature, True, 4)
     return Metric(
-        *info, _by_line(of_line, jobs), formulas.mean_of_corpus, formulas.mean, formulas.mean
+        *info,
+        _by_line(of_line, jobs),
+        formulas.mean_of_corpus,
+        formulas.mean,
+        formulas.mean,
+        bounds=(0.0, 1.0),
     )
 
 

@@ -147,7 +147,7 @@ def compare(
         of_metric = resampled[m]  # (seeds, samples) of each system
         several = max(map(len, points)) > 1
         each = zip(points, of_metric, strict=True)
-        alone.append([_alone(own, sampled, several) for own, sampled in each])
+        alone.append([_alone(own, sampled, several, metric.bounds) for own, sampled in each])
         found.append([])
         for i, (b, s) in enumerate(pairs):
             pair = _Pair(metric, (systems[b], systems[s]), (points[b], points[s]))
@@ -156,13 +156,14 @@ def compare(
     return Findings(found, alone)
 
 
-def _alone(points: Array, resampled: Array, several: bool) -> Interval | None:
+def _alone(points: Array, resampled: Array, several: bool, bounds: Interval) -> Interval | None:
     """The interval of a score. points: (seeds,). resampled: (seeds, samples). several: whether
-    some system has several seeds.
+    some system has several seeds. bounds: of scores, beyond which no interval goes.
     """
     if len(points) == 1:
         return None if several else _percentiles(resampled[0])
-    return seeds.spread([points], [resampled]).interval(float(points.mean()))
+    low, high = seeds.spread([points], [resampled]).interval(float(points.mean()))
+    return max(low, bounds[0]), min(high, bounds[1])
 
 
 def _percentiles(sampled: Array) -> Interval:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synmt_cli.core.evaluation.metrics.registry import Metric
+from synmt_cli.core.evaluation.metrics.registry import PERCENT, Metric
 from synmt_cli.core.evaluation.statistics import significance
 from synmt_cli.core.evaluation.statistics.multiplicity import corrected
 from synmt_cli.core.evaluation.trees.attachment import Attachment
@@ -140,6 +140,7 @@ def _metric(name: str) -> Metric:
         corpus=lambda sums: float(f1(sums[None])[0]),
         scores=f1,
         sentences=f1,
+        bounds=PERCENT,
     )
 
 

@@ -258,6 +258,21 @@ def test_the_level_holds_and_intervals_cover_where_numbers_differ(k, of_seeds):
     assert 0.92 < np.mean(covers) < 0.98
 
 
+def test_an_interval_stays_within_the_bounds_of_its_metric():
+    """Two runs at 0 and 60 BLEU: without bounds, their mean is known to hundreds of points."""
+    reference = ["a b c d e f", "g h i j k l"] * 10
+    [bleu], [ter] = build(["bleu"], [reference]), build(["ter"], [reference])
+    half = ["a b c d x y", "g h i j x y"] * 10
+    for metric, expected in ((bleu, (0.0, 100.0)), (ter, (0.0, math.inf))):
+        runs = [metric.statistics(lines) for lines in (half, ["z"] * 20)]
+        [[(low, high)]] = compare(TEST, [metric], [[runs]], []).alone
+        assert low == expected[0]
+        assert 100 <= high <= expected[1]
+    scores = np.array([[[-9.0] * 20, [9.0] * 20]])  # by another program
+    [[(low, high)]] = compare(TEST, [MEAN], [rows(scores)], []).alone
+    assert low == pytest.approx(-high) == pytest.approx(-9 * stats.t.ppf(0.975, 1))
+
+
 def test_runs_of_other_systems_change_nothing_and_a_single_one_says_what_it_assumes():
     """Systems have 3, 3, 5 and 1 runs: the pair with equal numbers gives what it gives alone."""
     random = np.random.default_rng(4)
