@@ -31,6 +31,7 @@ FURTHER = {  # how a stream that follows another one begins
 }
 PADDING = {"gz": 1, "xz": 4}  # zeros may follow a stream, a multiple of so many
 BLOCK = 2**16  # bytes
+ZST_LEVEL = 3  # what zstd and xopen take, too
 # The header of a gz member: the place of its flags, and the flags of nothing, a name, extra data.
 FLAGS, SIMPLE = 3, (0, 8, 4)
 
@@ -223,14 +224,18 @@ def _decompressor(kind: str) -> Callable[[], Any]:
         make = partial(igzip_lib.IgzipDecompressor, flag=igzip_lib.DECOMP_GZIP)
         return partial(_FastGzipMember, make)
     if kind == "zst":
-        try:
-            from compression import zstd  # type: ignore[import-not-found]  # Python 3.14
-        except ImportError:
-            from backports import zstd
-
-        of_zst: Callable[[], Any] = zstd.ZstdDecompressor
+        of_zst: Callable[[], Any] = _zstd().ZstdDecompressor
         return of_zst
     return {"bz2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor}[kind]
+
+
+def _zstd() -> Any:
+    """The module for zst: in Python 3.14's library, before that a package that xopen needs."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found]
+    except ImportError:
+        from backports import zstd
+    return zstd
 
 
 def is_compressed_name(name: str) -> bool:
@@ -239,12 +244,28 @@ def is_compressed_name(name: str) -> bool:
 
 
 def compressed(raw: IO[bytes], name: str) -> IO[bytes]:
-    """A stream that compresses into `raw` by the suffix of `name`; `raw` itself without one."""
+    """A stream that compresses into `raw` by the suffix of `name`; `raw` itself without one.
+
+    Every format holds a checksum of its text, so that readers notice a wrong bit.
+    """
     if not is_compressed_name(name):
         return raw
-    from xopen import xopen
-
-    stream = cast(IO[bytes], xopen(raw, "wb", threads=0, format=SUFFIXES[Path(name).suffix]))
+    kind = SUFFIXES[Path(name).suffix]
+    stream = _zst_writer(raw) if kind == "zst" else _xopened(raw, kind)
     if isinstance(stream, io.BufferedWriter):  # left empty it writes nothing; zst needs a frame
         stream.raw.write(b"")
     return stream
+
+
+def _xopened(raw: IO[bytes], kind: str) -> IO[bytes]:
+    from xopen import xopen
+
+    return cast(IO[bytes], xopen(raw, "wb", threads=0, format=kind))
+
+
+def _zst_writer(raw: IO[bytes]) -> IO[bytes]:
+    """xopen writes frames of zst without a checksum, and has no option for one."""
+    zstd = _zstd()
+    parameter = zstd.CompressionParameter
+    options = {parameter.compression_level: ZST_LEVEL, parameter.checksum_flag: 1}
+    return io.BufferedWriter(zstd.ZstdFile(raw, "wb", options=options))

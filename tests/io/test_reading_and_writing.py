@@ -505,6 +505,22 @@ def test_output_is_compressed_by_suffix(tmp_path, kind):
     assert again.read_bytes() == path.read_bytes()  # no time, no name inside
 
 
+@each_format
+def test_no_flipped_bit_in_an_output_makes_another_text(tmp_path, kind):
+    """Flips every bit in turn. A few mean nothing, such as the system that wrote a gz."""
+    path = written(tmp_path / f"x.{kind}", b"he sees\n", b"the car\n")
+    data = path.read_bytes()
+    for bit in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            texts = [text for source in sources([str(path)]) for _, text in text_lines(source)]
+        except DataError:
+            continue
+        assert texts == ["he sees", "the car"], bit
+
+
 def test_output_without_such_a_suffix_is_plain(tmp_path):
     assert written(tmp_path / "x.gz.txt", b"a\n").read_bytes() == b"a\n"
 
