@@ -107,6 +107,19 @@ def test_a_line_fails_with_one_of_its_sentences_in_every_command(run):
     assert json.loads(info.stdout)["statuses"] == {"failed": 1}
 
 
+def test_a_block_without_an_end_does_not_take_the_next_line_along(run, tmp_path):
+    """The second block lost its blank line, so that comments of line 3 stand inside it."""
+    (tmp_path / "tgt").write_text("a\nb\nc\nd\n")
+    line = "# synmt_line = 3\n"
+    stdin = (GOOD + GOOD[:-1] + line + GOOD + line + GOOD + GOOD).encode()
+    found = objects(run("featurize", "--tgt", "tgt", *FAILED, stdin=stdin, cwd=tmp_path))
+    statuses = [(one["tgt"], one["status"]) for one in found]
+    assert statuses == [("a", "ok"), ("b", "failed"), ("c", "ok"), ("d", "ok")]
+    assert found[1]["reason"] == "<stdin>:8: comment inside a sentence"
+    check = run("check", "--parallel", "-", "tgt", stdin=stdin, cwd=tmp_path)
+    assert check.stdout == b"<stdin>:8: comment inside a sentence\n"
+
+
 @pytest.mark.parametrize("jobs", ["-j1", "-j2"])
 def test_known_trees_that_are_bad_are_parsed_or_failed(run, tmp_path, tiny_udpipe, jobs):
     known = tmp_path / "known"

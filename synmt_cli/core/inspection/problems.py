@@ -7,6 +7,7 @@ last problem says.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
 from synmt_cli.core.segments.comments import LineStarts
@@ -91,7 +92,7 @@ class ProblemFinder:
 def _comments_of(block: conllu.RawBlocks) -> conllu.Sentence:
     """The comments of a sentence whose words cannot be read, as a sentence without words."""
     lines = block.data.decode("utf-8", "replace").split("\n")
-    return conllu.Sentence([line for line in lines if line.startswith("#")], [], [], [])
+    return conllu.Sentence([*takewhile(lambda line: line[:1] == "#", lines)], [], [], [])
 
 
 def _blocks(batch: conllu.RawBlocks) -> Iterator[conllu.RawBlocks]:

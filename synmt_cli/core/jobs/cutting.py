@@ -25,6 +25,9 @@ _LINE, _SENT_ID = (
     re.compile(rb"^#[ \t]*%s[ \t]*= ?(.*)$" % key, re.MULTILINE) for key in (_MARK, b"sent_id")
 )
 _BLOCK = re.compile(rb"(?:[^\n]+\n)+\n")
+# A block that is wrong may have comments after its first word, such as those of a sentence that
+# follows without a blank line. They do not say which line the block belongs to.
+_COMMENTS = re.compile(rb"(?:#[^\n]*\n)*")
 
 
 def batches(files: Sequence[str]) -> Iterator[RawBlocks]:
@@ -174,8 +177,11 @@ class _Block(NamedTuple):
 
 def _blocks(data: bytes, starts: LineStarts) -> Iterator[_Block]:
     for match in _BLOCK.finditer(data):
+        end = _COMMENTS.match(data, match.start()).end()  # type: ignore[union-attr]
         line, sent_id = (
             comment[1].decode("utf-8", "replace") if comment else None
-            for comment in (pattern.search(match[0]) for pattern in (_LINE, _SENT_ID))
+            for comment in (
+                pattern.search(data, match.start(), end) for pattern in (_LINE, _SENT_ID)
+            )
         )
         yield _Block(match.start(), starts.begins(line, sent_id), line is not None)

@@ -5,9 +5,11 @@ import io
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from synmt_cli.core.inspection.problems import ProblemFinder
 from synmt_cli.core.jobs.cutting import cut_by_line
 from synmt_cli.core.jobs.work import lines
 from synmt_cli.core.segments import comments
+from synmt_cli.core.segments.bad_trees import failed
 from synmt_cli.formats import conllu
 from synmt_cli.io.reading import Source
 
@@ -44,6 +46,23 @@ def test_work_has_the_lines_that_comments_give(blocks, size, n_blank):
     expected = [len(line) for line in comments.lines(conllu.read(source()))]
     parts = cut_by_line(conllu.batches(source()))
     assert [len(line) for part in parts for _, line in lines(part)] == expected
+
+
+@given(st.lists(st.sampled_from([ROW, ROW[:-1]]) | COMMENTS), st.integers(1, 99))
+@example([ROW[:-1], "# synmt_line = 2\n", ROW, "# synmt_line = 2\n"], 9)
+def test_a_lost_blank_line_does_not_make_a_block_one_of_the_next_line(parts, size):
+    """Comments count only where they stand before the words, in cutting, reading and counting."""
+    data = ("".join(parts) + ROW).encode()
+
+    def source():
+        return Source("f", Trickle(data, size))
+
+    expected = [len(line) for line in comments.lines(conllu.read(source(), instead=failed))]
+    work = cut_by_line(conllu.batches(source()))
+    assert [len(line) for part in work for _, line in lines(part, "failed")] == expected
+    search = ProblemFinder(counting=True)
+    assert len(list(search.problems(source(), "conllu"))) <= sum(expected)
+    assert search.n_segments == len(expected)
 
 
 def test_a_file_that_is_named_twice_is_two_files():
