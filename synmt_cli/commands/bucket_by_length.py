@@ -62,7 +62,8 @@ def bucket_by_length(
     segment. Several FILEs of records are read one after the other.
 
     --format labelled adds the field `bucket` to JSONL, the comment synmt_bucket to CoNLL-U, and
-    a first column to text, before a TAB; parallel lines follow with TABs between them.
+    a first column to text, before a TAB; parallel lines follow with TABs between them. A TAB inside
+    one of these lines becomes a space.
 
     --out-template puts {bucket} into the file name, and for parallel text {name}, the last part of
     each FILE, or {side}, its number from 1. Every bucket gets a file, even an empty one. The

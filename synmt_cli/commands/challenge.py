@@ -114,10 +114,10 @@ def challenge(
     source for challenges of the source side, the reference for those of the target side.
 
     --src and --tgt have a line for each segment of CoNLL-U. Their selected lines follow after
-    TABs with --format text and ids, --src first. With --out-template every input gets a file:
-    {phenomenon} in the name makes a file for each phenomenon, otherwise all go together; {name}
-    is the last part of FILE, {side} its number, 1 for CoNLL-U. Every file is written, even an
-    empty one; if the input is bad, none is.
+    TABs with --format text and ids, --src first; a TAB inside a line becomes a space. With
+    --out-template every input gets a file: {phenomenon} in the name makes a file for each
+    phenomenon, otherwise all go together; {name} is the last part of FILE, {side} its number, 1 for
+    CoNLL-U. Every file is written, even an empty one; if the input is bad, none is.
 
     --format counts counts selected segments and words, with the rows `any` and `all` at the end.
     --format labels writes a line for every segment, selected or not: the names of its phenomena,

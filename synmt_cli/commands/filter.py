@@ -168,7 +168,8 @@ def filter(
 
     --format marked writes every pair: records and CoNLL-U with status skipped and the reason (those
     that have a status, such as empty, keep it), text after a first column with `ok` or the reason.
-    The number of pairs that each test rejects goes to stderr.
+    In text with --tgt, also in --rejects, a TAB inside a line becomes a space. The number of pairs
+    that each test rejects goes to stderr.
 
     As in Bugliarello and Okazaki (2020), after tokenising (they use langdetect, also by the
     likeliest language of each side, without a threshold):

@@ -41,6 +41,15 @@ def test_annotates_text_in_a_first_column(run, folder):
     )
 
 
+def test_a_tab_inside_one_of_several_lines_is_no_new_column(run, tmp_path):
+    (tmp_path / "en").write_bytes(b"a\tb\n")
+    (tmp_path / "de").write_bytes(b"\tc\td\r\r\n")
+    both = run("bucket-by-length", "--format=labelled", "en", "de", cwd=tmp_path)
+    assert both.stdout == b"0-19\ta b\t c d\r\r\n"
+    alone = run("bucket-by-length", "--format=labelled", "en", cwd=tmp_path)
+    assert alone.stdout == b"0-19\ta\tb\n"  # the last column: `cut -f 2-` gives the line
+
+
 def test_a_carriage_return_of_the_text_stays(run, tmp_path):
     labelled = run("bucket-by-length", "--format=labelled", stdin=b"a b\r\r\n").stdout
     assert labelled == b"0-19\ta b\r\r\n"

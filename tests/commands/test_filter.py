@@ -166,6 +166,17 @@ def test_languages(run, folder, jobs):
     assert done.stderr == (b"synmt filter: marked 3 of 5 pairs; rejected: 1 min-len, 2 lang\n")
 
 
+def test_a_tab_inside_a_line_is_no_new_column(run, tmp_path):
+    (tmp_path / "en").write_bytes(b"a\tb\nc\n")
+    (tmp_path / "de").write_bytes(b"1\n2\t3 4\t\n")
+    command = ("filter", "en", "--tgt", "de", "--max-len", "2", "--rejects", "rejects")
+    done = run(*command, "--format=marked", cwd=tmp_path)
+    assert done.stdout == b"ok\ta b\t1\nmax-len: 3 target words\tc\t2 3 4 \n"
+    assert (tmp_path / "rejects").read_bytes() == b"max-len: 3 target words\tc\t2 3 4 \n"
+    kept = run(*command, "--tgt-out", "kept", cwd=tmp_path)
+    assert (kept.stdout, (tmp_path / "kept").read_bytes()) == (b"a\tb\n", b"1\n")
+
+
 def test_annotated_records_are_as_many_and_are_left_out_by_their_status(run, folder):
     done = run("filter", "--format=marked", "--max-len", "7", "jsonl", cwd=folder)
     found = [json.loads(line) for line in done.stdout.split(b"\n")[:-1]]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.comments import commented, is_placeholder
-from synmt_cli.core.segments.segment import TreeSegment, line
+from synmt_cli.core.segments.segment import TreeSegment, line, side_by_side
 from synmt_cli.core.segments.splitting import written_together
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.formats import conllu
@@ -139,9 +139,7 @@ class ChallengeSegment:
             first = self.segment.text
         else:
             first = printable(self.segment.record.id or str(self.number))
-        if columns:  # a TAB of a text must not separate columns
-            return line("\t".join(one.replace("\t", " ") for one in (first, *columns)))
-        return line(first)
+        return side_by_side((first, *columns))
 
 
 def _commented(sentence: Sentence, matches: Sequence[Match]) -> bytes:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from synmt_cli.core.segments import reader, splitting
 from synmt_cli.core.segments.buckets import Buckets, n_words
-from synmt_cli.core.segments.segment import Segment, ended
+from synmt_cli.core.segments.segment import Segment, ended, side_by_side
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.reports.table import shares
 from synmt_cli.io import reading
@@ -51,7 +51,7 @@ class MeasuredStream:
         for segment in self.segments:
             bucket = buckets.names[buckets.index(segment.length)]
             if isinstance(segment, ParallelLines):
-                yield ended(b"\t".join([bucket.encode(), *segment.lines]))
+                yield side_by_side([one.decode() for one in segment.lines], bucket)
             else:
                 yield segment.marked({BUCKET: bucket})
 

@@ -42,6 +42,17 @@ def ended(text: bytes) -> bytes:
     return text + (b"\r\n" if text.endswith(b"\r") else b"\n")
 
 
+def side_by_side(texts: Sequence[str], *marks: str) -> bytes:
+    """One line of parallel texts, with TABs between them, after the marks.
+
+    A TAB inside one of several texts becomes a space, because it would shift the columns. One text
+    alone is the last column and stays as it is.
+    """
+    if len(texts) > 1:
+        texts = [text.replace("\t", " ") for text in texts]
+    return line("\t".join([*marks, *texts]))
+
+
 class TextSegment:
     """A line of text. Marked, it is `VALUE<TAB>SOURCE<TAB>TARGET`."""
 
@@ -65,8 +76,8 @@ class TextSegment:
         return line(self.text)
 
     def marked(self, values: Mapping[str, str], target: str | None = None) -> bytes:
-        columns = [*values.values(), self.text, *([] if target is None else [target])]
-        return line("\t".join(columns))
+        texts = [self.text] if target is None else [self.text, target]
+        return side_by_side(texts, *values.values())
 
 
 class RecordSegment:
