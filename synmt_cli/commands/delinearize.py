@@ -66,6 +66,9 @@ def delinearize(
     label. An empty line, and a record without transitions because its status is not ok, becomes
     an empty line again, or the one word _ with its synmt_status.
 
+    Transitions over pieces need --spm, their vocabulary, which joins pieces to words. Without it
+    every token is a word; lines that begin with ▁, as pieces do, are counted in a warning.
+
     A sequence that builds no tree ends the run: an arc that finds fewer than two words, words
     left without a head, half an arc, a piece that continues no word. With --repair it becomes the
     nearest tree: words stay as they are, and as few arcs as possible are removed or added. An arc
@@ -80,7 +83,7 @@ def delinearize(
         () if spm is None else (spm,),
         pool.Care(where=where_of_lines, warn=console.warn),
     )
-    n_lines = n_repairs = 0
+    n_lines = n_repairs = n_like_pieces = 0
     statuses: Counter[str] = Counter()
     with console.progress("delinearized", files=files or ["-"], output=output) as bar:
         lines = bar.taken(_lines(files or (), kind))
@@ -91,10 +94,14 @@ def delinearize(
                 bar.advance()
                 n_repairs += written.n_repairs
                 n_lines += written.n_repairs > 0
+                n_like_pieces += written.seems_pieces
                 statuses[written.status] += 1
     for status in UNPARSED:
         if n := statuses[status]:
             console.warn(f"{n:,} of {bar.done:,} lines {status}")
+    if n_like_pieces:
+        problem = f"{n_like_pieces:,} of {bar.done:,} lines begin with ▁ and were read as words"
+        console.warn(f"{problem}: pieces need --spm MODEL")
     if n_lines:
         console.warn(f"{n_lines:,} of {bar.done:,} lines repaired, {n_repairs:,} tokens changed")
 

@@ -332,6 +332,36 @@ def test_pieces_need_their_vocabulary(run, vocabulary, tmp_path):
     assert done.stdout == b"John put the coals out\n"
 
 
+def test_pieces_without_their_vocabulary_are_said_to_be_read_as_words(run, vocabulary, tmp_path):
+    """A word may begin with the mark, too, so that a whole tree of such words is no error."""
+    (tmp_path / "v").write_bytes(vocabulary.to_bytes())
+    made = run("linearize", "--spm", tmp_path / "v", stdin=COALS.encode()).stdout
+    assert made.decode().startswith("▁John ▁put ")
+    warning = "synmt delinearize: warning: 1 of 2 lines begin with ▁ and were read as words: "
+    done = run("delinearize", stdin=b"a \xe2\x96\x81b LEFT-ARC:x\n" + made)
+    assert (done.returncode, done.stdout.decode().split("\n")[0]) == (0, "a ▁b")
+    assert done.stderr.decode() == f"{warning}pieces need --spm MODEL\n"
+    done = run("delinearize", "--spm", tmp_path / "v", stdin=made)
+    assert (done.stdout, done.stderr) == (b"John put the coals out\n", b"")
+
+
+def test_broken_sequences_of_pieces_are_told_of_their_vocabulary(run):
+    broken = "a b LEFT-ARC:x\nRIGHT-ARC:x ▁co al s\n".encode()
+    for command, kind, status in (
+        ("delinearize", "text", 65),
+        ("view", "transitions", 65),
+        ("check", "transitions", 1),
+    ):
+        done = run(command, "--from", kind, stdin=broken)
+        said = (done.stdout + done.stderr).decode()
+        assert "<stdin>:2: token 1: the arc 'x' finds fewer than two words; if these tokens" in said
+        assert said.count("; if these tokens are pieces (▁), --spm MODEL is needed\n") == 1
+        assert done.returncode == status
+    repaired = run("delinearize", "--repair", stdin=broken)
+    assert (repaired.returncode, repaired.stdout.decode()) == (0, "a b\n▁co al s\n")
+    assert "1 of 2 lines begin with ▁ and were read as words" in repaired.stderr.decode()
+
+
 @pytest.mark.parametrize("spm", [False, True])
 def test_every_projective_sentence_of_a_treebank_comes_back(data, vocabulary, spm):
     """Its words, heads and labels come back, and its text."""

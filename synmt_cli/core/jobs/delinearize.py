@@ -4,13 +4,19 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from synmt_cli.core.segments.comments import LINE, comment, placeholder
-from synmt_cli.core.transitions.delinearizer import Broken, Delinearized, Delinearizer
+from synmt_cli.core.transitions.delinearizer import (
+    Broken,
+    Delinearized,
+    Delinearizer,
+    begins_like_pieces,
+)
 from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.record import EMPTY, OK, UNPARSED, Record
 from synmt_cli.io import reading
 
 Format = Literal["text", "conllu"]
+PIECES_HINT = "; if these tokens are pieces (▁), --spm MODEL is needed"
 
 
 class TransitionLine(NamedTuple):
@@ -26,12 +32,13 @@ class TransitionLine(NamedTuple):
 class Written(NamedTuple):
     """The output of a line. n_repairs: tokens left out, put in, or read as something else.
 
-    status: the status of the record.
+    status: the status of the record. seems_pieces: whether its words look like pieces.
     """
 
     data: bytes
     n_repairs: int
     status: str
+    seems_pieces: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +62,18 @@ class DelinearizeJob:
             text = reading.decode(line.data, line.source, line.number)
             one = Record(line.id, "", OK if text else EMPTY)
             tokens = text.split(" ") if text else []
+        seems_pieces = self.delinearizer.vocabulary is None and begins_like_pieces(tokens)
         try:
             sentence = self.delinearizer.sentence(tokens, escaped=not line.is_json)
-        except Broken as problem:
-            raise DataError(line.source, line.number, str(problem)) from None
+        except Broken as error:
+            problem = f"{error}{PIECES_HINT if seems_pieces else ''}"
+            raise DataError(line.source, line.number, problem) from None
         if self.format == "text":
-            return Written(conllu.encoded(sentence.text + "\n"), sentence.n_repairs, one.status)
-        written = block(sentence, one, has_tree=one.status not in UNPARSED)
-        return Written(conllu.encoded(written), sentence.n_repairs, one.status)
+            written = sentence.text + "\n"
+        else:
+            written = block(sentence, one, has_tree=one.status not in UNPARSED)
+        data = conllu.encoded(written)
+        return Written(data, sentence.n_repairs, one.status, seems_pieces)
 
     def _check(self, one: Record, line: TransitionLine) -> None:
         where = f"{line.source}:{line.number}"

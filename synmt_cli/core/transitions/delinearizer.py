@@ -16,13 +16,24 @@ from synmt_cli.core.trees.arc_standard import Configuration, Move, StackWord
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.trees.relations import ROOT_LABEL, UNSPECIFIED
 from synmt_cli.errors import quoted
-from synmt_cli.formats.transitions import GLUE, LEFT, Arc, arc, unescape
+from synmt_cli.formats.transitions import GLUE, LEFT, Arc, arc, is_symbol, unescape
 
 _BAD = ("\t", "\n", "\0")  # cannot be in a form or label of CoNLL-U
 
 
 class Broken(Exception):
     """A sequence does not make a tree; the message says why. Its tokens are numbered from 1."""
+
+
+def begins_like_pieces(tokens: Sequence[str]) -> bool:
+    """Whether the first token that is not a symbol begins with ▁, as in every line of pieces.
+
+    A word may begin with it, too, so that this is a reason for a hint and not for an error.
+
+    >>> begins_like_pieces(["▁dog", "s"]), begins_like_pieces(["dog", "▁s"])
+    (True, False)
+    """
+    return next((one for one in tokens if not is_symbol(one)), "").startswith(SPACE)
 
 
 @dataclass(slots=True)
