@@ -77,7 +77,7 @@ def delinearize(
     direction is missing; a piece that continues no word begins one. Repaired lines are counted
     at the end; --strict ends at the first of them, or at a failed or skipped record.
     """
-    options.refuse_clashes([spm], output)
+    options.refuse_clashes([spm, *(files or ["-"])], output)
     recipe = pool.Recipe(
         partial(delinearizing, spm, repair, format, strict),
         () if spm is None else (spm,),

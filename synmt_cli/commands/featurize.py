@@ -109,7 +109,7 @@ def featurize(
     """
     names = _names(emit)
     target = tgt if tgt_conllu is None else tgt_conllu
-    options.refuse_clashes([tgt, tgt_conllu, spm, tgt_spm], output, rewritten=files or ["-"])
+    options.refuse_clashes([tgt, tgt_conllu, spm, tgt_spm, *(files or ["-"])], output)
     options.refuse(
         {"--tgt and --tgt-conllu are both targets: give one of them": tgt and tgt_conllu}
     )

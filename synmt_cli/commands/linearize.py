@@ -112,7 +112,7 @@ def linearize(
         for warning in bad.warnings():
             console.warn(warning)
         return
-    options.refuse_clashes([spm], output)
+    options.refuse_clashes([spm, *(files or ["-"])], output)
     how = on_nonprojective, split_transitions, glue, multiword
     recipe = pool.Recipe(
         partial(linearizing, spm, how, format == "jsonl", strict, on_bad_tree),

@@ -114,7 +114,7 @@ def multitask(
         options.refuse_clashes([*(files or ["-"]), penn], output)
         _write_symbols(files or (), penn, output)
         return
-    options.refuse_clashes([penn, spm, tgt_spm], output, rewritten=files or ["-"])
+    options.refuse_clashes([penn, spm, tgt_spm, *(files or ["-"])], output)
     if spm is None:
         raise UsageError("--spm MODEL is missing (or --format symbols)")
     source = Vocabulary.load(spm)

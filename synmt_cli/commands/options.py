@@ -88,7 +88,7 @@ def refuse_clashes(
     """Raises UsageError if two inputs are stdin, or an output would replace an input.
 
     rewritten: further inputs, which an output may replace, because a filter may write to the file
-    that it changes.
+    that it changes if what it writes is of the same format.
     """
     files = [one for one in inputs if one]
     refuse_two_stdins([*files, *rewritten])

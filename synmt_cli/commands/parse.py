@@ -1,6 +1,7 @@
 """`synmt parse`: text to CoNLL-U."""
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -114,7 +115,7 @@ def parse(
             and input != "text",
         }
     )
-    options.refuse_clashes([model, known], output, rewritten=files or ["-"])
+    _refuse_clashes([model, known], input, files or ["-"], output)
     file = KnownFile(known, on_bad_tree)
     recipe = pool.Recipe(
         partial(job.parsing, model, input, segment, strict, beam, not no_lemmas, file),
@@ -149,3 +150,13 @@ def parse(
         if counts:
             reasons = "; ".join(f"{reason} ({n:,})" for reason, n in counts.most_common(5))
             console.warn(f"{counts.total():,} of {bar.done:,} {what}: {reasons}")
+
+
+def _refuse_clashes(
+    models: Sequence[str], input: job.InputKind, files: Sequence[str], output: str
+) -> None:
+    """Lets only CoNLL-U be written to the file that it is read from: its trees change."""
+    if input == "conllu":
+        options.refuse_clashes(models, output, rewritten=files)
+    else:
+        options.refuse_clashes([*models, *files], output)

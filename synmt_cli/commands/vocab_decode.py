@@ -36,7 +36,7 @@ def vocab_decode(
     Pieces that the vocabulary does not know are written as they are; its symbols are left out.
     Among ids, 1 to 3 are left out too, and 0, the unknown piece, is written as ` ⁇ `.
     """
-    options.refuse_clashes([model], output)
+    options.refuse_clashes([model, *(files or ["-"])], output)
     results = each_line(partial(decoding, model, ids), model, files or (), jobs, console.warn)
     with writing.output(output, line_buffered) as writer:
         for line in results:

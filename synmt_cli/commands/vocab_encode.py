@@ -73,7 +73,7 @@ def vocab_encode(
         options.refuse_given(context, {"nbest": "--nbest", "seed": "--seed"}, "is for --sample")
     else:
         sampling = Sampling(sample, nbest or 0, seed)
-    options.refuse_clashes([model], output)
+    options.refuse_clashes([model, *(files or ["-"])], output)
     make = partial(encoding, model, ids, sampling)
     results = each_line(make, model, files or (), jobs, console.warn)
     with writing.output(output, line_buffered) as writer:

@@ -107,20 +107,28 @@ REPORTS = {
     ("plot", "awsl"): ["x"],
     ("plot", "heads"): ["x"],
     ("plot", "scores"): ["x"],
-    # Filters may write to the file that they change, but not to another one.
-    ("featurize",): ["y --tgt x", "y --tgt-conllu x", "y --spm x", "y --spm z --tgt z --tgt-spm x"],
-    ("parse",): ["-m x y", "--known x y"],
+    # Filters may write to the file that they change, unless they make another format of it.
+    ("featurize",): [
+        "x",
+        "--from text y x",
+        "y --tgt x",
+        "y --tgt-conllu x",
+        "y --spm x",
+        "y --spm z --tgt z --tgt-spm x",
+    ],
+    ("parse",): ["-m x y", "--known x y", "-m y x", "--known y z x", "-m y --from tokens x"],
     ("perturb",): ["--label-noise 1 --label-set x y", "--confusions x y z", "--confusions y x z"],
-    ("linearize",): ["--spm x y", "--format symbols x"],
-    ("delinearize",): ["--spm x y"],
+    ("linearize",): ["--spm x y", "--format symbols x", "x", "--spm y --format jsonl x"],
+    ("delinearize",): ["--spm x y", "x", "--format conllu y x"],
     ("multitask",): [
         "--spm x y",
         "--spm z --tgt-spm x y",
         "--spm z --penn x y",
+        "--spm z x",
         "--format symbols x",
     ],
-    ("vocab", "encode"): ["-m x y"],
-    ("vocab", "decode"): ["-m x y"],
+    ("vocab", "encode"): ["-m x y", "-m y x"],
+    ("vocab", "decode"): ["-m x y", "-m y --ids z x"],
     ("vocab", "convert"): ["x"],
     ("bucket-by-length",): ["y --src x", "--format counts x"],
     ("challenge", "--deprel", "obl"): ["--format text y --src x", "--format ids x"],
@@ -137,6 +145,19 @@ def test_what_a_command_finds_replaces_no_input(forked, tmp_path, command, files
     assert (done.returncode, done.stdout) == (2, b"")
     assert b": link is an input, which would be replaced: name another file" in done.stderr
     assert (tmp_path / "x").read_text() == "kept\n"
+
+
+def test_filters_may_write_to_the_file_that_they_change(run, tmp_path, tiny_udpipe):
+    (tmp_path / "x").write_text("1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    for command in (
+        ("parse", "-m", tiny_udpipe, "--from", "conllu", "x"),
+        ("filter", "x"),
+        ("perturb", "--head-noise", "1", "x"),
+        ("bucket-by-length", "--format", "labelled", "x"),
+    ):
+        done = run(*command, "-o", "x", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, b"")
+        assert (tmp_path / "x").read_bytes().count(b"1\tGo\t") == 1
 
 
 def test_pipes_devices_and_stdin_are_replaced_by_nothing(run, tmp_path):
