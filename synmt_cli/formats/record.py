@@ -27,7 +27,7 @@ IF_TEXT = "if this is text whose first line only looks like JSON, give --from te
 STATUSES = OK, EMPTY, FAILED, SKIPPED = ("ok", "empty", "failed", "skipped")
 UNPARSED = (FAILED, SKIPPED)  # lines that have no tree, for a reason
 DEPTH_LIMIT = 100  # nested lists and objects in an unknown field
-LARGEST = 2**63  # greater integers arrive as rounded floats
+INTEGERS = range(-(2**63), 2**64)  # others arrive as rounded floats
 NO_WORD = -1  # in piece_word: a piece that belongs to no word
 TREE = ("words", "spans", "heads", "deprels", "upos")
 _NAMES = {
@@ -111,7 +111,7 @@ def from_bytes(line: bytes, source: str = "<stdin>", number: int = 1, id: str = 
     _, known, extra = _typed_fields(line, source, number)
     known.setdefault("id", id)
     known.setdefault("status", OK if known["src"].strip() else EMPTY)
-    problem = tree_problem(known) or status_problem(known["status"]) or extra_problem(extra)
+    problem = tree_problem(known) or status_problem(known["status"]) or extra_problem(extra, line)
     if problem:
         raise DataError(source, number, problem)
     return Record(**known, extra=extra)
@@ -124,7 +124,7 @@ def fields_from_bytes(line: bytes, source: str, number: int) -> dict[str, Any]:
     neither the tree nor the status is checked.
     """
     fields, _, extra = _typed_fields(line, source, number)
-    if problem := extra_problem(extra):
+    if problem := extra_problem(extra, line):
         raise DataError(source, number, problem)
     return fields
 
@@ -192,7 +192,7 @@ def _json_problem(text: str, error: orjson.JSONDecodeError) -> str:
 
 
 def _refuse_repeated_keys(line: bytes, fields: dict[str, Any], source: str, number: int) -> None:
-    if problem := extra_problem(fields):  # too deep to be parsed again below
+    if problem := extra_problem(fields, line):  # too deep to be parsed again below
         raise DataError(source, number, problem)
     if orjson.dumps(fields) == line:  # nothing was lost
         return
@@ -332,16 +332,35 @@ def _piece_problem(known: Mapping[str, Any], n_words: int) -> str | None:
     return None
 
 
-def extra_problem(extra: Mapping[str, Any]) -> str | None:
-    """Why an unknown field cannot be written again exactly as it was read, None if all can."""
+def extra_problem(extra: Mapping[str, Any], line: bytes) -> str | None:
+    """Why an unknown field cannot be written again with the value that was read, None if all can.
+
+    line: the JSON that the fields were read from.
+    """
+    great: dict[str, Any] = {}  # fields that hold floats beyond the integers
     waiting = [(name, value, 1) for name, value in extra.items()]
     while waiting:
         name, value, depth = waiting.pop()
-        if type(value) is float and abs(value) >= LARGEST:
-            return f"field {quoted(name)}: a number that 64 bits cannot hold exactly"
+        if type(value) is float and abs(value) >= -INTEGERS.start:
+            great[name] = extra[name]
         if type(value) in (list, dict):
             if depth > DEPTH_LIMIT:
                 return f"field {quoted(name)}: nested more than {DEPTH_LIMIT} deep"
             items = value.values() if type(value) is dict else value
             waiting.extend((name, item, depth + 1) for item in items)
+    return _rounding_problem(great, line) if great else None
+
+
+def _rounding_problem(fields: Mapping[str, Any], line: bytes) -> str | None:
+    """Names a field with an integer that became a rounded float, unlike a float such as 1e20."""
+
+    def whole(digits: str) -> int | None:
+        # The length first: Python makes no number of thousands of digits.
+        fits = len(digits) <= len(str(INTEGERS.start)) and int(digits) in INTEGERS
+        return int(digits) if fits else None
+
+    exact = json.loads(line, parse_int=whole)
+    for name, value in fields.items():
+        if exact[name] != value:
+            return f"field {quoted(name)}: an integer that 64 bits cannot hold"
     return None

@@ -1,4 +1,5 @@
 import io
+import json
 
 import orjson
 import pytest
@@ -40,6 +41,18 @@ def test_a_record_comes_out_as_it_came_in():
 
 
 @pytest.mark.parametrize(
+    "number", ["1e20", "-1.5E+300", "18446744073709551615", "-9223372036854775808", "1e-9"]
+)
+def test_every_number_that_is_not_rounded_is_kept(number):
+    """Integers of 64 bits, with a sign or without, and any float."""
+    line = b'{"src":"a","n":[%b, {"m":%b}]}' % (number.encode(), number.encode())
+    (found,) = read(line)
+    assert found.extra == {"n": [json.loads(number), {"m": json.loads(number)}]}
+    assert read(record.to_bytes(found)) == [found]
+    assert record.fields_from_bytes(line, "f", 1)["n"] == found.extra["n"]
+
+
+@pytest.mark.parametrize(
     ("line", "problem"),
     [
         (b"[]", "not a JSON object"),
@@ -51,6 +64,9 @@ def test_a_record_comes_out_as_it_came_in():
         (b"[" * 200_000, "depth limit"),
         (b'{"src":"a","n":' + b"9" * 10_000 + b"}", "invalid JSON"),
         (b'{"src":"a","n":123456789012345678901234567890}', "64 bits"),
+        (b'{"src":"a","m":1e20,"n":[{"o":18446744073709551616}]}', "field 'n': an integer that 64"),
+        (b'{"src":"a","m":1,"n":-9223372036854775809}', "field 'n': an integer that 64 bits"),
+        (b'{"src":"a","m":1e20,"n":' + b"[" * 300 + b"]" * 300 + b"}", "nested more than 100 deep"),
         (b'{"src":"a","n":' + b"[" * 300 + b"]" * 300 + b"}", "nested more than 100 deep"),
         (rb'{"src":"\ud800"}', "invalid JSON"),
         (b'{"src":"\xed\xa0\x80"}', "invalid UTF-8 at byte 9"),
