@@ -111,7 +111,6 @@ def multitask(
                 ),
             }
         )
-        options.refuse_clashes([*(files or ["-"]), penn], output)
         _write_symbols(files or (), penn, output)
         return
     options.refuse_clashes([penn, spm, tgt_spm, *(files or ["-"])], output)
@@ -140,6 +139,7 @@ def multitask(
 def _write_symbols(files: Sequence[str], penn: str | None, output: str) -> None:
     if files and penn is not None:
         raise UsageError("--format symbols reads records or --penn FILE, not both")
+    options.refuse_clashes([penn] if penn is not None else files or ["-"], output)
     with writing.output(output) as writer:
         for symbol in job.symbols(job.labels_of(files, penn)):
             writer.write(symbol.encode() + b"\n")

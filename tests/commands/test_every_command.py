@@ -126,6 +126,7 @@ REPORTS = {
         "--spm z --penn x y",
         "--spm z x",
         "--format symbols x",
+        "--format symbols --penn x",
     ],
     ("vocab", "encode"): ["-m x y", "-m y x"],
     ("vocab", "decode"): ["-m x y", "-m y --ids z x"],

@@ -94,6 +94,8 @@ def test_penn_brackets_stand_for_the_dependencies(run, folder):
     (folder / "train.penn").write_text("".join(map(penn, plain)))
     symbols = run("multitask", "--format", "symbols", "--penn", "train.penn", cwd=folder).stdout
     assert symbols == b"<TR>\n<PA>\n<)>\n<(ROOT>\n<(S>\n"
+    trees = (folder / "train.penn").read_bytes()
+    assert run("multitask", "--format=symbols", "--penn", "-", stdin=trees).stdout == symbols
     run("vocab", "train", "--symbols", "-", "--size", 180, "train.en", "train.de", "-o",
         "penn.model", stdin=symbols, cwd=folder)  # fmt: skip
     made = run("featurize", "--spm", "penn.model", "--tgt", "train.de", "train.en.conllu",
