@@ -223,7 +223,9 @@ def _decoded(batch: RawBlocks) -> tuple[str, DataError | None]:
         line = batch.line + data.count(b"\n", 0, begin)
         whole = data.rfind(b"\n\n", 0, error.start) + 2
         good = data[:whole].decode("utf-8") if whole > 1 else ""
-        return good, DataError(batch.source, line, reading.not_utf8(error.start - begin + 1))
+        bad = data[begin : data.find(b"\n", error.start)]
+        problem = reading.not_utf8(error.start - begin + 1, bad, line)
+        return good, DataError(batch.source, line, problem)
 
 
 def _plain_sentence(lines: list[str], n_comments: int, trees: bool) -> Sentence | None:

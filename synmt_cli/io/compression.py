@@ -20,6 +20,7 @@ MAGIC = {
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zst",
     **{bytes([0x50 + i]) + b"\x2a\x4d\x18": "zst" for i in range(16)},  # a frame to skip
+    b"PK\x03\x04": "zip",  # an archive of files, and no stream
 }
 SUFFIXES = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
 LONGEST = max(map(len, MAGIC))
@@ -40,6 +41,10 @@ class Damaged(Exception):
     """Compressed data that is cut, corrupt, or followed by something else."""
 
 
+class Archive(Exception):
+    """A zip archive, which holds files rather than a stream."""
+
+
 def cut(name: str) -> bytes:
     """A cut stream, compressed by the suffix of `name`: at its end, readers see an error."""
     whole = io.BytesIO()
@@ -48,7 +53,10 @@ def cut(name: str) -> bytes:
 
 
 def decompressed(raw: BinaryIO) -> BinaryIO:
-    """The decompressed text of `raw`, a buffered file; `raw` itself if it is not compressed."""
+    """The decompressed text of `raw`, a buffered file; `raw` itself if it is not compressed.
+
+    Raises Archive for a zip archive.
+    """
     file = raw = cast(io.BufferedReader, raw)
     start = raw.peek(LONGEST)[:LONGEST]
     if _undecided(start):  # a pipe may bring the first bytes one by one
@@ -58,6 +66,8 @@ def decompressed(raw: BinaryIO) -> BinaryIO:
         file = io.BufferedReader(_Rejoined(start, raw))
     for magic, kind in MAGIC.items():
         if start.startswith(magic):
+            if kind == "zip":
+                raise Archive
             return io.BufferedReader(_Decompressed(file, kind), 2 * BLOCK)
     return file
 

@@ -4,6 +4,7 @@
 before it is dropped, and a byte-order mark at the very start of a file.
 """
 
+import codecs
 import contextlib
 import io
 import logging
@@ -20,6 +21,7 @@ from synmt_cli.io.standard import Patient
 LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused, so that memory stays bounded
 BUFFER = 2**16  # bytes
 BOM = b"\xef\xbb\xbf"
+UTF16_ADVICE = "it looks like UTF-16, which iconv -f UTF-16 -t UTF-8 converts"
 _log = logging.getLogger(__name__)
 _open: list[tuple[str, BinaryIO]] = []  # the inputs being read, as they are on disk
 _finished: dict[str, int] = {}  # bytes read of the inputs that were closed
@@ -54,7 +56,7 @@ def sources(paths: Sequence[str]) -> Iterator[Source]:
 
 @contextlib.contextmanager
 def open_source(path: str) -> Iterator[Source]:
-    """One input, decompressed. Raises ReadError."""
+    """One input, decompressed. Raises ReadError, and DataError for a zip archive."""
     name = source_name(path)
     try:
         raw: BinaryIO = (
@@ -69,6 +71,9 @@ def open_source(path: str) -> Iterator[Source]:
             file = compression.decompressed(raw)
         except OSError as error:
             raise cannot_read(name, error) from error
+        except compression.Archive:
+            problem = "this is a zip archive; unpack it first (unzip -p writes what it holds)"
+            raise DataError(name, None, problem) from None
         _log.debug("reads %s%s", name, "" if file is raw else ", decompressed")
         yield Source(name, file)
         _finished[path] = _finished.get(path, 0) + _position(raw)  # before it is closed
@@ -215,18 +220,27 @@ def decode(line: bytes, source: str, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(source, number, not_utf8(error.start + 1)) from None
+        raise DataError(source, number, not_utf8(error.start + 1, line, number)) from None
 
 
-def not_utf8(byte: int) -> str:
+def not_utf8(byte: int, line: bytes = b"", number: int = 0) -> str:
     """The message for a line in which this byte, counted from 1, is not UTF-8."""
-    return f"invalid UTF-8 at byte {byte} (iconv -f LATIN1 -t UTF-8 converts text in Latin-1)"
+    is_utf16 = _looks_like_utf16(line, number)
+    advice = UTF16_ADVICE if is_utf16 else "iconv -f LATIN1 -t UTF-8 converts text in Latin-1"
+    return f"invalid UTF-8 at byte {byte} ({advice})"
 
 
 def refuse_nul(text: str, source: str, number: int) -> None:
     """Raises DataError for a line that CoNLL-U could not hold."""
     if "\0" in text:
-        raise DataError(source, number, "NUL character")
+        advice = f" ({UTF16_ADVICE})" if _looks_like_utf16(text.encode(), number) else ""
+        raise DataError(source, number, f"NUL character{advice}")
+
+
+def _looks_like_utf16(line: bytes, number: int) -> bool:
+    """Whether a line begins as a file in UTF-16 does, or about every second byte is NUL."""
+    begins = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return begins or line.count(0) > max(1, 0.4 * len(line))
 
 
 def chunks(source: Source) -> Iterator[bytes]:

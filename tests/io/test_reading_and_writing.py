@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 import zlib
 
 import pytest
@@ -179,6 +180,39 @@ def test_invalid_utf8_is_refused_with_file_line_and_byte(tmp_path, line, byte):
         next(source_lines)
     hint = "(iconv -f LATIN1 -t UTF-8 converts text in Latin-1)"
     assert str(caught.value) == f"{path}:2: invalid UTF-8 at byte {byte} {hint}"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("command", [["filter"], ["featurize"], ["featurize", "--from", "text"]])
+def test_text_in_utf16_is_named_and_not_taken_for_latin1(run, encoding, command):
+    text = "1\tMädchen\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
+    done = run(*command, stdin=mark + text.encode(encoding))
+    assert (done.returncode, done.stdout) == (65, b"")
+    advice = "(it looks like UTF-16, which iconv -f UTF-16 -t UTF-8 converts)\n"
+    assert done.stderr.decode().startswith(f"synmt {command[0]}: <stdin>:1: invalid UTF-8 at byte ")
+    assert done.stderr.decode().endswith(advice)
+
+
+def test_nul_characters_of_utf16_are_named():
+    """Letters of ASCII in UTF-16 are UTF-8, too. A single NUL is another fault."""
+    with pytest.raises(DataError, match=r"^f:3: NUL character \(it looks like UTF-16"):
+        reading.refuse_nul("a\0b\0", "f", 3)
+    with pytest.raises(DataError, match=r"^f:3: NUL character$"):
+        reading.refuse_nul("ab\0", "f", 3)
+
+
+@pytest.mark.parametrize("on_stdin", [False, True])
+def test_a_zip_archive_is_named(run, tmp_path, on_stdin):
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x", "he sees\n")
+    name = "<stdin>" if on_stdin else str(path)
+    done = run("filter", "-" if on_stdin else path, stdin=path.read_bytes())
+    assert (done.returncode, done.stdout) == (65, b"")
+    said = f"{name}: this is a zip archive; unpack it first (unzip -p writes what it holds)"
+    assert done.stderr.decode() == f"synmt filter: {said}\n"
+    assert run("check", path).stdout.decode() == f"{path}: {said.removeprefix(f'{name}: ')}\n"
 
 
 @pytest.mark.parametrize("size", [0, 98, 99, 100, 10**6])
