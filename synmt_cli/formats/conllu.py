@@ -23,6 +23,11 @@ NO_HEAD = "_"  # the HEAD of a word without a tree
 SENTENCE_LIMIT = 32 * 2**20  # bytes
 N_CACHED = 2**16  # longer sentences are read row by row
 
+# What a file of something else is, by its first line.
+TEXT_ADVICE = "; text has no trees: synmt parse makes them"
+JSONL_ADVICE = "; this is JSONL, which synmt featurize makes from CoNLL-U: name the CoNLL-U"
+_OBJECT = re.compile(r'\s*\{\s*["}]')  # how a record of JSONL begins
+
 # At most nine digits, ASCII: int() alone would take +1, 1_0, ١ and a million digits.
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _WORD_ID = re.compile(r"[1-9][0-9]{0,8}")
@@ -334,7 +339,7 @@ class _Rows:
         if len(row) != len(COLUMNS):
             problem = f"{counted(len(row), 'column')}, expected {len(COLUMNS)}"
             if len(row) == self._line + index == 1:
-                problem += "; text has no trees: synmt parse makes them"
+                problem += JSONL_ADVICE if _OBJECT.match(text) else TEXT_ADVICE
             self._fail(index, problem)
         if "" in row:
             self._fail(index, f"column {row.index('') + 1} ({COLUMNS[row.index('')]}) is empty")

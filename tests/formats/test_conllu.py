@@ -93,6 +93,22 @@ def test_a_bad_line_is_named(bad, problem):
     assert problem in error.problem
 
 
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("A dog.", "text has no trees: synmt parse makes them"),
+        ("{A} dog.", "text has no trees: synmt parse makes them"),
+        (
+            '{"src":"A dog."}',
+            "this is JSONL, which synmt featurize makes from CoNLL-U: name the CoNLL-U",
+        ),
+    ],
+)
+def test_a_file_of_something_else_is_named_by_its_first_line(line, advice):
+    assert failure(f"{line}\n{line}\n").problem == f"1 column, expected 10; {advice}"
+    assert failure(f"{GOOD}{line}\n").problem == "1 column, expected 10"
+
+
 @pytest.mark.parametrize("head", ["x", "1.0", "-1", "_", "+1", " 1", "1_0", "١", "１", "²", "0x1",
                                   "-0", "01", "9" * 5000, "4", "999999999", "2"])  # fmt: skip
 def test_a_bad_head_is_named(head):
