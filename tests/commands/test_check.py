@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import os
 import re
 import shutil
 
@@ -302,3 +303,16 @@ def test_a_compressed_model_does_not_stop_the_check_of_other_files(place, tmp_pa
     done = place("check", tmp_path / "m.gz", tmp_path / "bad.jsonl", status=2)
     assert b"bad.jsonl:1: " in done.stdout
     assert b"m.gz: a model of this kind needs a plain file's name" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_a_model_in_a_pipe_is_not_a_faulty_model(run, place, name):
+    model = (place.folder / "spm.model").read_bytes()
+    piped = {"stdin": model, "env": dict(os.environ)}  # as a process of its own: by a pipe
+    done = run("check", name, **piped)
+    problem = "a model of this kind needs a plain file's name; save it in one, uncompressed"
+    assert (done.returncode, done.stdout) == (2, b"")
+    shown = "<stdin>" if name == "-" else name
+    assert done.stderr.decode() == f"synmt check: {shown}: {problem}\n"
+    info = run("info", name, **piped).stdout  # it reads the vocabulary itself
+    assert b"kind\tsentencepiece\n" in info

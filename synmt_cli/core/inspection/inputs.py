@@ -47,9 +47,14 @@ class InspectedInput:
         return self.path if self.source is None else self.source.name
 
     def refuse_unnamed(self) -> None:
-        """Raises UsageError for a stream on stdin, or a compressed one: libraries open files."""
-        if self.source is not None and (self.path == "-" or self.compression):
-            raise UsageError(f"{self.name}: a model of this kind needs a plain file's name")
+        """Raises UsageError for a stream on stdin, a pipe, or what is compressed.
+
+        Libraries open models by the names of regular files.
+        """
+        is_file = self.path != "-" and os.path.isfile(self.path)
+        if self.source is not None and (self.compression or not is_file):
+            problem = "a model of this kind needs a plain file's name; save it in one, uncompressed"
+            raise UsageError(f"{self.name}: {problem}")
 
 
 @contextmanager
