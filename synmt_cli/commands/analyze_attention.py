@@ -81,7 +81,7 @@ def analyze_attention(
         console.progress("shown", files=paths, output=output) as bar,
     ):
         from synmt_cli.core.analysis.attention import AttentionExtractor
-        from synmt_cli.core.analysis.opened_run import open_run
+        from synmt_cli.core.analysis.opened_run import open_run, warnings
         from synmt_cli.core.decoding.translator import windows
         from synmt_cli.core.jobs.translation.job import without_places
         from synmt_cli.core.run import device as devices
@@ -99,6 +99,8 @@ def analyze_attention(
                 writer.write(attention.to_bytes(one, decimals))
                 n_without += one.status != OK
             bar.advance(len(records))
+        for line in warnings([run]):
+            console.warn(line)
     if n_without:
         console.warn(f"{n_without:,} of {bar.done:,} segments have no weights: see their status")
 

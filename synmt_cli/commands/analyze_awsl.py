@@ -78,6 +78,7 @@ def analyze_awsl(
         console.progress("measured", files=paths, output=output) as bar,
     ):
         from synmt_cli.core.analysis.awsl import acting, measure
+        from synmt_cli.core.analysis.opened_run import warnings
         from synmt_cli.core.analysis.records_with_trees import notes, open_all
         from synmt_cli.core.jobs.translation.job import without_places
         from synmt_cli.core.run import device as devices
@@ -90,7 +91,8 @@ def analyze_awsl(
         records = without_places(runs[0].reader().read(paths, kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance)
-        for note in notes(report.left_out, bar.done, reading.source_name(paths[0])):
+        left_out = notes(report.left_out, bar.done, reading.source_name(paths[0]))
+        for note in (*left_out, *warnings(runs)):
             console.warn(note)
         writer.write(FORMATS[form](report))
         if picture and kind_of_plot:

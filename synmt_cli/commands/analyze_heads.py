@@ -76,6 +76,7 @@ def analyze_heads(
         console.progress("measured", files=paths, output=output) as bar,
     ):
         from synmt_cli.core.analysis.attention_heads import measure
+        from synmt_cli.core.analysis.opened_run import warnings
         from synmt_cli.core.analysis.records_with_trees import notes, open_all
         from synmt_cli.core.jobs.translation.job import without_places
         from synmt_cli.core.run import device as devices
@@ -85,6 +86,7 @@ def analyze_heads(
         records = without_places(runs[0].reader().read(paths, kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance, subtypes=subtypes, least=least)
-        for note in notes(report.left_out, bar.done, reading.source_name(paths[0])):
+        left_out = notes(report.left_out, bar.done, reading.source_name(paths[0]))
+        for note in (*left_out, *warnings(runs)):
             console.warn(note)
         writer.write(FORMATS[form](report))

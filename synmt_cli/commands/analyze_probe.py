@@ -253,7 +253,7 @@ def _probed(
     found: list[ProbedRun] = []
     for folder, layers, probe in runs:
         here, by_task = zip(*map(probe.probe, made), strict=True)
-        _warn(folder, probe.remarks)
+        _warn(probe.run, probe.remarks)
         probed = probed or [*here]
         _refuse_other_sentences(found[0].run if found else folder, folder, probed, [*here])
         of_layers = zip(layers, zip(*by_task, strict=True), strict=True)
@@ -270,9 +270,13 @@ def _refuse_other_sentences(first: str, run: str, of_first: object, of_run: obje
         )
 
 
-def _warn(folder: str, remarks: Mapping[str, int]) -> None:
+def _warn(run: OpenedRun, remarks: Mapping[str, int]) -> None:
+    from synmt_cli.core.analysis.opened_run import warnings
+
     for remark, n in remarks.items():
-        console.warn(f"{folder}: {n:,} sentences {remark}")
+        console.warn(f"{run.name}: {n:,} sentences {remark}")
+    for line in warnings([run]):
+        console.warn(line)
 
 
 def _refuse(what: str, holds: bool, given: Mapping[str, object]) -> None:
@@ -307,7 +311,7 @@ def _structural(
             ProbedLayer(run.name, layer, probe.rank, probe.probe(records, layer))
             for layer in of_run
         ]
-        _warn(run.name, probe.remarks)
+        _warn(run, probe.remarks)
         train, dev, test = (len(records[split]) for split in senteval.SPLITS)
         sizes, baseline = (train, dev, test), probe.baseline(records[senteval.TEST])
         reports.append(StructuralReport(sizes, baseline, probed, *seeds))

@@ -515,6 +515,7 @@ def seconds(text: str) -> float | None:
 
 def report_left_out(session: Session) -> None:
     """Says how many pairs are trained on, and how many records are left out or have no tree."""
+    from synmt_cli.core.data import unseen_labels
     from synmt_cli.core.run.building import grammar, needs
 
     rules = grammar(session.config, session.vocabularies)
@@ -531,6 +532,9 @@ def report_left_out(session: Session) -> None:
         if corpus.n_treeless and needs(session.config, training=corpus is session.train):
             problem = "have no tree: their pieces stand for themselves"
             console.warn(f"{corpus.n_treeless:,} of {len(corpus):,} {name} pairs {problem}")
+    if session.dev is not None:
+        for line in unseen_labels.warnings(session.dev.n_of_label, session.dev.encoding):
+            console.warn(f"{session.inputs.dev}: {line}")
 
 
 def warn_of_tokenizer(session: Session) -> None:

@@ -23,6 +23,7 @@ from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.analysis.probe import layer_vectors
 from synmt_cli.core.analysis.witness import witnessed_across
 from synmt_cli.core.data.batch import to_device
+from synmt_cli.core.data.unseen_labels import UnseenLabels
 from synmt_cli.core.decoding.ctranslate2_search import CTranslate2Search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
 from synmt_cli.core.decoding.sampling import Sampling
@@ -243,7 +244,7 @@ def opened(setting, device):
     model, corpus = build(setting)
     both = Vocabularies(launches.Numbers(), launches.Numbers())
     given = model.to(device).eval(), both, corpus.encoding, unchanged, None, torch.device(device)
-    return OpenedRun("run", SETTINGS[setting][0], *given)
+    return OpenedRun("run", SETTINGS[setting][0], *given, UnseenLabels(corpus.encoding))
 
 
 def test_states_and_weights_are_looked_at_once_a_batch():

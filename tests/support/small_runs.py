@@ -10,6 +10,7 @@ from support.models import make, small
 from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.unseen_labels import UnseenLabels
 from synmt_cli.core.text.vocabulary import EOS, Vocabularies
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.stack import StackSpec
@@ -39,7 +40,8 @@ def opened(variant="vanilla", n=30):
     needs = sorted({name for m in model.encoder.modifiers for name in m.needs})
     encoding, vocabularies = Encoding(needs, Labels()), Vocabularies(Letters(), Letters())
     cpu = torch.device("cpu")
-    return OpenedRun(variant, variant, model, vocabularies, encoding, lambda r: r, None, cpu)
+    given = model, vocabularies, encoding, lambda r: r, None, cpu, UnseenLabels(encoding)
+    return OpenedRun(variant, variant, *given)
 
 
 def record(id, pieces, target=(), **fields):

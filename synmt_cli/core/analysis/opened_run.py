@@ -1,6 +1,6 @@
 """A run directory opened for analysis: takes records, gives batches of sources."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import torch
 from synmt_cli.core.data.batch import by_length, to_device
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.ragged import Array, Ragged
+from synmt_cli.core.data.unseen_labels import UnseenLabels
 from synmt_cli.core.decoding import ensemble
 from synmt_cli.core.jobs.translation.input import Reader
 from synmt_cli.core.model.modifier import Side
@@ -29,7 +30,7 @@ class OpenedRun:
     """A trained model in eval mode. variant: its name, as in `--variant`.
 
     encoding: the features that the model reads, and further ones that the analysis needs.
-    prepare: as in Ensemble.
+    prepare: as in Ensemble. unseen: counts the labels of the records that were prepared.
     """
 
     name: str
@@ -40,6 +41,7 @@ class OpenedRun:
     prepare: Callable[[Record], Record]
     load_parser: Callable[[], Parser] | None
     device: torch.device
+    unseen: UnseenLabels
 
     def reader(self) -> Reader:
         """Turns files into records with this model's pieces."""
@@ -50,6 +52,7 @@ class OpenedRun:
 
         A record whose status is not `ok` loses its tree, as in translation.
         """
+        self.unseen.add(record)
         return self.prepare(record if record.status == OK else record.without_tree())
 
     def batches(self, records: Sequence[Record]) -> Iterator[tuple[Array, Side]]:
@@ -86,7 +89,14 @@ def open_run(
         loaded.prepare,
         loaded.parser_loader(parser),
         device,
+        UnseenLabels(loaded.encoding),
     )
+
+
+def warnings(runs: Iterable[OpenedRun]) -> Iterator[str]:
+    """Yields a warning for each run that did not see many of the labels in training."""
+    for run in runs:
+        yield from (f"{run.name}: {line}" for line in run.unseen.warnings())
 
 
 def refuse_other_vocabulary(runs: Sequence[OpenedRun]) -> None:

@@ -58,7 +58,7 @@ class Probe:
         self._layers = layers
         self._n_seeds = n_seeds
         self._control = control
-        self._run = run
+        self.run = run
         self._max_pieces = max_pieces
         self._settings = settings
         self._reader = run.reader()
@@ -122,13 +122,13 @@ class Probe:
     def _encode(self, examples: Sequence[Example]) -> tuple[Tensor, list[Example]]:
         """Vectors of each example that is not too long, (L, n, D), and those examples."""
         kept: list[Example] = []
-        vectors = [torch.empty(len(self._layers), 0, self._run.model.size.d_model)]
+        vectors = [torch.empty(len(self._layers), 0, self.run.model.size.d_model)]
         for window in windows(examples, WINDOW):
             pairs = [(example, record_of(self._reader, example)) for example in window]
             short = [pair for pair in pairs if self._fits(pair[1])]
             kept += [example for example, _ in short]
             records = [record for _, record in short]
-            vectors.append(layer_vectors(self._run, records, self._layers))
+            vectors.append(layer_vectors(self.run, records, self._layers))
             self._on_sentences(len(window))
         return torch.cat(vectors, 1), kept  # (L, n, D)
 
@@ -136,7 +136,7 @@ class Probe:
         if len(record.pieces or ()) > self._max_pieces:
             self.remarks[f"of more than {self._max_pieces:,} pieces: left out"] += 1
             return False
-        if self._run.encoding.needs and not (record.heads and record.status == OK):
+        if self.run.encoding.needs and not (record.heads and record.status == OK):
             self.remarks["without a tree: encoded as pieces that stand for themselves"] += 1
         return True
 

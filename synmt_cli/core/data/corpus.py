@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -28,7 +28,8 @@ class Corpus:
     features: one value for each source token, EOS included. target_features: one for BOS and
     each target token. n_pieces: the pieces of each target, (n,), if targets are transitions.
     references: raw target lines, if they were asked for. left_out: reason -> number of records
-    left out. n_treeless: pairs whose source has no tree.
+    left out. n_treeless: pairs whose source has no tree. n_of_label: how many words of the sources
+    have each label; empty where that was not counted, as in a cache.
     """
 
     source: Ragged
@@ -40,6 +41,7 @@ class Corpus:
     left_out: Counter[str]
     n_pieces: Array | None = None
     n_treeless: int = 0
+    n_of_label: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(
@@ -49,6 +51,7 @@ class Corpus:
         references: list[str],
         left_out: Counter[str],
         n_treeless: int,
+        n_of_label: Counter[str] | None = None,
     ) -> Corpus:
         """A corpus made of columns.
 
@@ -64,7 +67,8 @@ class Corpus:
         features, target_features = under("source"), under("after")
         n_pieces = columns["n_pieces"].values if "n_pieces" in columns else None
         sides = source, target, features, target_features
-        return cls(*sides, encoding, references, left_out, n_pieces, n_treeless)
+        counts = n_treeless, n_of_label or Counter()
+        return cls(*sides, encoding, references, left_out, n_pieces, *counts)
 
     def target_pieces_of(self, rows: Array) -> Array:
         """The lengths of the targets of some pairs, in pieces, EOS counted, (len(rows),)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,11 @@ from synmt_cli.core.trees.features import FEATURES, tree_of
 from synmt_cli.formats.record import Record
 
 Values = dict[str, list[float]]  # of one sentence: feature -> one number for each token
+
+
+def reads_labels(needs: Iterable[str]) -> bool:
+    """Whether features tell the labels of words, and not only the shape of the tree."""
+    return any(FEATURES[name].kind in ("label", "labels") for name in needs)
 
 
 class Encoding:

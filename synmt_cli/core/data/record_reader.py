@@ -59,6 +59,7 @@ class Chunk:
     references: list[str]
     left_out: Counter[str]
     n_treeless: int
+    n_of_label: Counter[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ class CorpusReader:
         kept: list[str] = []
         left_out: Counter[str] = Counter()
         n_treeless = 0
+        n_of_label: Counter[str] = Counter()
         for number, line in enumerate(lines.lines, lines.first):
             place = (lines.name, number)
             record = records.from_bytes(line, *place, str(number))
@@ -116,6 +118,7 @@ class CorpusReader:
             target.append(self.targets.target(tokens, place))
             n_pieces.append([n])
             n_treeless += not record.heads
+            n_of_label.update(record.deprels or ())
             for label in record.deprels or ():  # gets an id, whether a feature needs it or not
                 encoding.labels.id(label)
             features.append(encoding.values(record))
@@ -129,7 +132,7 @@ class CorpusReader:
             columns[f"after.{name}"] = Ragged.of([one.features[name] for one in target], np.int32)
         if self.targets.grammar is not None:
             columns["n_pieces"] = Ragged.of(n_pieces, np.int32)
-        return Chunk(len(lines.lines), columns, encoding, kept, left_out, n_treeless)
+        return Chunk(len(lines.lines), columns, encoding, kept, left_out, n_treeless, n_of_label)
 
     def corpus(
         self,
@@ -144,6 +147,7 @@ class CorpusReader:
         kept: list[str] = []
         left_out: Counter[str] = Counter()
         n_treeless = 0
+        n_of_label: Counter[str] = Counter()
         with Columns(self.dtypes(), folder) as columns:
             for chunk in chunks:
                 for name, numbers in encoding.merge(chunk.encoding).items():
@@ -153,7 +157,8 @@ class CorpusReader:
                 kept += chunk.references
                 left_out += chunk.left_out
                 n_treeless += chunk.n_treeless
-            corpus = Corpus.of(columns.whole(), encoding, kept, left_out, n_treeless)
+                n_of_label += chunk.n_of_label
+            corpus = Corpus.of(columns.whole(), encoding, kept, left_out, n_treeless, n_of_label)
             return corpus, columns.seals()
 
     def _unfit(self, record: Record, target_length: int, place: tuple[str, int]) -> str:

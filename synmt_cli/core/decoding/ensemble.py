@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from synmt_cli.core import variants
-from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.encoding import Encoding, reads_labels
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.task_tags import tagged
 from synmt_cli.core.decoding.translator import unchanged
@@ -17,7 +17,6 @@ from synmt_cli.core.run import building
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.text.vocabulary import Vocabularies
-from synmt_cli.core.trees.features import FEATURES
 from synmt_cli.errors import ConfigError, ReadError, Unavailable
 from synmt_cli.formats.record import Record
 from synmt_cli.io.digests import sha256
@@ -101,11 +100,7 @@ def _refuse_some(runs: Sequence[Run], having: Sequence[bool], what: str) -> None
 
 def _labels(runs: Sequence[Run], features: Mapping[Path, Sequence[str]]) -> Labels:
     """The labels of the models that read labels. Raises ConfigError where they differ."""
-    names = {
-        run.folder: run.labels()
-        for run in runs
-        if any(FEATURES[name].kind in ("label", "labels") for name in features[run.folder])
-    }
+    names = {run.folder: run.labels() for run in runs if reads_labels(features[run.folder])}
     if len({tuple(one) for one in names.values()}) > 1:
         folders = ", ".join(map(str, names))
         raise ConfigError(f"an ensemble needs the same labels.json; they differ in {folders}")

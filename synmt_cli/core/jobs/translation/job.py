@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import torch
 
 from synmt_cli import pool
+from synmt_cli.core.data.unseen_labels import UnseenLabels
 from synmt_cli.core.decoding import ensemble
 from synmt_cli.core.decoding.ctranslate2_search import CTranslate2Search
 from synmt_cli.core.decoding.translator import (
@@ -214,8 +215,9 @@ class ModelJob(ABC):
         """Yields for each window the lists of `whole_windows`. Arguments: as in TranslateJob.
 
         work: makes the Work of a process from the number of its threads (0 leaves it as it is) and
-        a Watch.
+        a Watch. At the end `warn` also gets what is to be said about the labels of all trees.
         """
+        unseen = UnseenLabels(self.members.encoding)
         tick = progress.tick if self._is_alone else _ignore
         recipe = pool.Recipe(
             partial(work, self._worker_threads, tick),
@@ -228,10 +230,12 @@ class ModelJob(ABC):
         # Parts are whole batches.
         share = window if self._is_alone else -(-window // (PARTS * n_workers * size)) * size
         sent: deque[Part] = deque()
-        cut = windows(records, window, first, waited or float)
+        cut = windows(unseen.counted(records), window, first, waited or float)
         parts = (part for one in cut for part in parts_of(one, share))
         results = pool.mapped(recipe, _noted(progress.taken(parts), sent), self._jobs, chunk=1)
-        return whole_windows(progress.finished(results), sent)
+        yield from whole_windows(progress.finished(results), sent)
+        for line in unseen.warnings():
+            warn(line)
 
 
 class TranslateJob(ModelJob):
