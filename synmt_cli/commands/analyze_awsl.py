@@ -46,7 +46,7 @@ def analyze_awsl(
 ) -> None:
     """Measure the Average Weight of Syntax Logits (AWSL) by encoder layer. Xie et al. 2021, eq. 7.
 
-    With e the scaled dot product of queries and keys, and e^s what the variant adds to it, a
+    With e the scaled dot product of queries and keys, and e^s what syntax adds to it, a
     pair of tokens has the weight |e^s| / (|e| + |e^s|). It is averaged over the pairs of a
     sentence, then over sentences and heads. Equation 7 as printed is |e| / (|e| + |e^s|), the
     share of the normal logits, though the measure's name and Figure 3 mean that of syntax: both
@@ -56,10 +56,11 @@ def analyze_awsl(
     with itself; end of sentence and padding do not count, nor a pair where both terms are 0.
     Scores are taken before the mask and the softmax, without dropout.
 
-    Any run can be measured. For gps, e^s is exactly the second term; for a variant that scales
-    or replaces scores, it is the difference that the variant makes; a layer whose scores no
-    variant changes has AWSL 0. rel and dep change the scores too: theirs is the weight of
-    relations.
+    Any run can be measured. For gps, e^s is exactly the second term, for dep and struct-rel the
+    term of the relations in the tree; for a variant that scales or replaces scores, it is the
+    difference that the variant makes. What a variant adds without reading the tree is a part of e,
+    such as the distances of rel in dep+rel. A layer whose scores do not depend on the tree has AWSL
+    0.
 
     Input without trees must be text, which is parsed, even for a run without syntax. Records
     without a tree are left out and counted. Several runs read the same records, parsed by the first
@@ -87,7 +88,9 @@ def analyze_awsl(
         runs = open_all(model, checkpoint, devices.choose(device), parser)
         encoders = [run.model.encoder for run in runs]
         changed = [acting(one, layer) for one in encoders for layer in range(len(one.layers))]
-        options.refuse({"--plot: no variant changes a layer's scores": plot and not any(changed)})
+        options.refuse(
+            {"--plot: no variant changes a layer's scores by the tree": plot and not any(changed)}
+        )
         records = without_places(runs[0].reader().read(paths, kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance)

@@ -165,7 +165,7 @@ def report(
         of_awsl = awsl_charts.chart(awsl_reports.read(awsl).runs) if awsl else None
         if of_awsl and not of_awsl.series:
             missing.append(
-                "The weight of syntax is not shown: no variant changes a layer's scores."
+                "The weight of syntax is not shown: no variant changes scores by the tree."
             )
         content = page.Content(
             title,

@@ -11,7 +11,8 @@ The paper does not say which scores and pairs count. We take scores before the m
 softmax, without dropout, and the pairs (i, j), i = j included, of tokens that have a place in
 the tree of the same sentence, so neither end of sentence nor padding; a pair with e = e^s = 0
 does not count. For variants that do not add to the scores, e^s is the change that they make:
-(D - 1) e for PASCAL.
+(D - 1) e for PASCAL. Syntax is what reads the tree of the source: what other variants add, such as
+rel, is a part of e.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +22,7 @@ from torch import Tensor
 
 from synmt_cli.core.analysis import records_with_trees
 from synmt_cli.core.analysis.opened_run import OpenedRun
-from synmt_cli.core.analysis.witness import witnessed
+from synmt_cli.core.analysis.witness import witnessed, witnessed_at
 from synmt_cli.core.model.layers import Encoder
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
@@ -50,13 +51,15 @@ def valid_pairs(side: Side) -> Tensor:
     return valid if side.pad is None else valid & ~(side.pad[:, :, None] | side.pad[:, None, :])
 
 
+def reads_trees(modifier: Modifier) -> bool:
+    """Whether a modifier of an encoder reads the tree of the source."""
+    return bool(modifier.needs)
+
+
 def acting(encoder: Encoder, layer: int) -> list[str]:
-    """The variants that change the scores of a layer."""
-    return [
-        m.name
-        for m in encoder.modifiers
-        if isinstance(m, Modifier) and layer in m.layers and m.changes_scores
-    ]
+    """The variants that read trees and change the scores of a layer."""
+    own = [m for m in encoder.modifiers if isinstance(m, Modifier) and layer in m.layers]
+    return [m.name for m in own if m.changes_scores and reads_trees(m)]
 
 
 class AwslMeter:
@@ -75,14 +78,26 @@ class AwslMeter:
     def add(self, side: Side) -> None:
         """Encodes a batch and counts it. side has the feature `sentence`."""
         valid = valid_pairs(side)
-        before: dict[int, Tensor] = {}
+        syntax: dict[int, Tensor] = {}  # e^s of each layer so far, (B, H, T, T)
 
-        def compare(layer: int, after: Tensor) -> None:
-            shares, n = weigh(before.pop(layer), after, valid)  # (B, H)
+        def before(layer: int, scores: Tensor) -> None:
+            syntax[layer] = syntax.get(layer, 0.0) - scores.double()
+
+        def after(layer: int, scores: Tensor) -> None:
+            syntax[layer] += scores.double()
+
+        def compare(layer: int, scores: Tensor) -> None:
+            without = scores.double()
+            if layer in syntax:
+                without = without - syntax.pop(layer)
+            shares, n = weigh(without, scores, valid)  # (B, H)
             self._sums[layer] += shares.sum(0)
             self._n[layer] += (n > 0).sum(0)
 
-        with witnessed(self._encoder, before.__setitem__, compare):
+        with (
+            witnessed(self._encoder, after=compare),
+            witnessed_at(self._encoder, reads_trees, before, after),
+        ):
             self._encoder(side)
         self.n_sentences += len(side.ids)
 

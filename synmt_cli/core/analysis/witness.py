@@ -1,11 +1,11 @@
 """Shows what happens inside attention, without changing it or the model's code.
 
-A Witness is a modifier in every layer; one stands before the model's own modifiers and one
-after them. So they see the scores before and after they are modified, and the weights.
+A Witness is a modifier in every layer; one stands before the model's own modifiers, or before one
+of them, and one after. So they see the scores before and after they are modified, and the weights.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -51,16 +51,41 @@ def witnessed(
     """Inside, shows the scores before and after a stack's modifiers, and the weights."""
     n_layers = len(stack.layers)
     first, last = Witness(n_layers, before), Witness(n_layers, after, see_weights)
+    with _joined_by(stack, lambda active: [Active(first, None), *active, Active(last, None)]):
+        yield
 
-    def around(attention: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+
+@contextmanager
+def witnessed_at(
+    stack: Stack, is_meant: Callable[[Modifier], bool], before: See, after: See
+) -> Iterator[None]:
+    """Inside, shows the scores before and after each modifier that is meant, one after another."""
+    n_layers = len(stack.layers)
+    first, last = Active(Witness(n_layers, before), None), Active(Witness(n_layers, after), None)
+
+    def join(active: Sequence[Active]) -> list[Active]:
+        runs = ([first, one, last] if is_meant(one.modifier) else [one] for one in active)
+        return [one for run in runs for one in run]
+
+    with _joined_by(stack, join):
+        yield
+
+
+@contextmanager
+def _joined_by(
+    stack: Stack, join: Callable[[Sequence[Active]], Sequence[Active]]
+) -> Iterator[None]:
+    """Inside, self-attention has the modifiers that `join` makes of those of its layer."""
+
+    def before(attention: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         x, allowed, causal, active = arguments
         if causal:
             allowed = torch.ones(2 * x.shape[1:2], dtype=torch.bool, device=x.device).tril()
-        return x, allowed, False, [Active(first, None), *active, Active(last, None)]
+        return x, allowed, False, join(active)
 
     with ExitStack() as handles:
         for attention in (m for m in stack.modules() if isinstance(m, SelfAttention)):
-            handles.callback(attention.register_forward_pre_hook(around).remove)
+            handles.callback(attention.register_forward_pre_hook(before).remove)
         yield
 
 

@@ -101,6 +101,38 @@ def test_pascal_has_the_share_of_its_nearness():
     assert found[0].heads[1:] == [0.0, 0.0]
 
 
+def related(model, name, source):
+    """The term that a variant of relations adds to the scores of layer 0, pair by pair."""
+    (relation,) = (m for m in model.encoder.modifiers if m.name == name)
+    q, _, _ = queries_keys_values(
+        model.encoder.layers[0].attention, model.encoder.embedding(source.ids, [])
+    )
+    table = relation.key[0][relation.rows(source, relation.clip)]  # (B or 1, T, T, d_head)
+    return (q[:, :, :, None] * table[:, None]).sum(-1) / math.sqrt(q.size(-1))
+
+
+@pytest.mark.parametrize("variant", ["rel", "dep+rel", "rel+dep"])
+def test_distances_in_the_sentence_are_not_syntax(variant):
+    """e^s is the term of dep alone, and that of rel a part of e."""
+    model = model_of(variant)
+    depths = [[1, 0, 0, 0, 0], [1, 0, 0], [0, 0]]
+    source = side(ROWS, sentence=FEATURES["sentence"], depth=depths)
+    found = measured(model, source)[0]
+    if variant == "rel":
+        assert (found.weight, found.heads, found.variants) == (0.0, [0.0] * 3, [])
+        return
+    q, k, _ = queries_keys_values(
+        model.encoder.layers[0].attention, model.encoder.embedding(source.ids, [])
+    )
+    e = q @ k.transpose(-2, -1) / math.sqrt(4) + related(model, "rel", source)
+    e_s = related(model, "dep", source)
+    shares = e_s.abs() / (e.abs() + e_s.abs())  # (B, H, T, T)
+    valid = valid_pairs(source)
+    expected = torch.stack([shares[b, :, valid[b]].mean(-1) for b in (0, 1)]).mean(0)
+    assert found.heads == pytest.approx(expected.tolist(), rel=1e-5)
+    assert found.variants == ["dep"]
+
+
 def test_batches_and_padding_never_matter():
     model = model_of("gps")
     together = measured(model, side(ROWS, **FEATURES, width=9, fill=1))

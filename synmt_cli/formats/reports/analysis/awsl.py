@@ -14,7 +14,7 @@ COMMAND = "analyze awsl"
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
-    """The weights of one layer. variants: the names of those that change its scores.
+    """The weights of one layer. variants: those that read trees and change its scores.
 
     weight: the mean over its heads. A weight is the share of syntax; None where no pair of tokens
     counted.
