@@ -49,6 +49,27 @@ def test_a_decoder_of_trees_is_refused_and_nothing_is_left(forked, example_folde
     assert list(tmp_path.iterdir()) == []
 
 
+def test_distances_in_the_decoder_are_refused_and_the_advice_is_right(
+    forked, example_folder, tmp_path
+):
+    """The decoder of rel is not plain, unless the run has the setting that the message names."""
+    train = ("--variant", "dep+rel", "--train", example_folder / "train.jsonl", "--preset", "tiny")
+    train = (*train, "--max-steps", 1, "-q")
+    assert forked("train", *train, "--run", tmp_path / "both").returncode == 0
+    done = forked("export", "-m", tmp_path / "both", "-o", tmp_path / "ct2")
+    assert (done.returncode, (tmp_path / "ct2").exists()) == (78, False)
+    problem, _, advice = done.stderr.decode().rstrip("\n").partition("; train with ")
+    assert problem.endswith("both: a decoder that rel changes, which CTranslate2 lacks")
+    assert advice == "--set rel.stack=encoder"
+    assert forked("train", *train, *advice.split(), "--run", tmp_path / "one").returncode == 0
+    assert forked("export", "-m", tmp_path / "one", "-o", tmp_path / "ct2").returncode == 0
+    lines = [
+        forked("translate", *options, *SEARCH, example_folder / "test.jsonl").stdout
+        for options in (("-m", tmp_path / "ct2"), ("-m", tmp_path / "one"))
+    ]
+    assert scored(lines[0])[0] == scored(lines[1])[0]
+
+
 SEARCH = ["--beam", 2, "--patience", 1, "--max-output-len", 9, "--format", "tsv", "-q"]
 
 

@@ -70,15 +70,17 @@ def library() -> Any:
 
 
 def unfit(config: Config) -> str:
-    """The part of a model that CTranslate2 cannot compute, or ""."""
+    """What CTranslate2 lacks for a model, and what to do where another setting helps; or ""."""
     plan = variants.plan(config.variant)
     if plan.transitions:
-        return "a decoder that writes trees"
+        return "a decoder that writes trees, which CTranslate2 lacks"
     if plan.rereads:
-        return "a decoder that reads its prefix anew for each token"
+        return "a decoder that reads its prefix anew for each token, which CTranslate2 lacks"
     _, decoder = building.outlines(config)
     if decoder:
-        return f"a decoder that {decoder[0].name} changes"
+        name = decoder[0].name
+        advice = "; train with --set rel.stack=encoder" if name == "rel" else ""
+        return f"a decoder that {name} changes, which CTranslate2 lacks{advice}"
     return ""
 
 

@@ -87,7 +87,7 @@ def _save(spec: Any, beside: Path, folder: Path) -> None:
 def refuse_unfit(run: Run) -> None:
     """Raises ConfigError for a model that CTranslate2 cannot hold."""
     if reason := ctranslate2_model.unfit(building.read_config(run)):
-        raise ConfigError(f"{run.folder}: {reason}, which CTranslate2 lacks")
+        raise ConfigError(f"{run.folder}: {reason}")
 
 
 def _read(run: Run, name: str) -> bytes:
