@@ -77,6 +77,7 @@ MANUAL = Manual(
 )
 METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
 TRIAL = 5.0, 20  # seconds and updates at most that --dry-run times
+ALONE = 0.75  # of the processor's time: with less, another forecast would differ much
 SOME, SETTLED = 20, 10.0  # updates and seconds after which the speed is known
 COSTLY = 3, 1 / 3  # so many validations should not take more than this share of the time
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -598,9 +599,36 @@ def show_estimate(session: Session, choice: Choice, folder: str) -> None:
     typer.echo(f"preset\t{session.config.preset}")
     typer.echo(f"device\t{machine(trainer)}")
     typer.echo(f"precision\t{trainer.settings.precision}")
-    seconds = trainer.seconds_of_update(*TRIAL)
+    seconds, share = timed(trainer)
     typer.echo(f"seconds per update\t{seconds:.3g}")
-    typer.echo(f"time without validations\t{console.duration(seconds * length.updates)}")
+    typer.echo(f"time without validations\t{forecast(seconds * length.updates, share)}")
+
+
+def timed(trainer: Trainer) -> tuple[float, float]:
+    """The seconds of an update, and the share of the processor's time that other work left it.
+
+    Where training computes elsewhere, on a GPU, the share is 1.
+    """
+    # This thread computes all the time, unless other work has the processor.
+    begin, worked = time.perf_counter(), time.thread_time()
+    seconds = trainer.seconds_of_update(*TRIAL)
+    share = (time.thread_time() - worked) / (time.perf_counter() - begin)
+    return seconds, share if trainer.device.type == "cpu" else 1.0
+
+
+def forecast(seconds: float, share: float) -> str:
+    """How long a training takes, also without other work if that makes a great difference.
+
+    >>> forecast(7200, 0.95)
+    '2.0 h'
+    >>> forecast(7200, 0.5)
+    '2.0 h (1.0 h without other work, which took 50% of the processor)'
+    """
+    now = console.duration(seconds)
+    if share > ALONE:
+        return now
+    alone = console.duration(seconds * share)
+    return f"{now} ({alone} without other work, which took {1 - share:.0%} of the processor)"
 
 
 class Watch:

@@ -1,11 +1,12 @@
 """What training says about its time, by a clock that the test sets."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from synmt_cli import console
-from synmt_cli.commands.train import Watch
+from synmt_cli.commands.train import Watch, timed
 from synmt_cli.core.training.events import Pulse
 from synmt_cli.core.training.length import Length
 
@@ -55,3 +56,17 @@ def test_the_time_that_all_updates_take_is_told_once_when_the_speed_is_known(wat
         if "all updates take about 16 min" in capfd.readouterr().err:
             told.append(step)
     assert told == [20]
+
+
+@pytest.mark.parametrize(("device", "least", "most"), [("cpu", 0.0, 0.1), ("cuda", 1.0, 1.0)])
+def test_a_forecast_knows_how_much_of_the_processor_was_left_to_it(device, least, most):
+    """An update that waits most of its time is as slow as one that shares the processor."""
+
+    def wait(budget, most):
+        time.sleep(0.3)
+        return 0.3
+
+    trainer = SimpleNamespace(device=SimpleNamespace(type=device), seconds_of_update=wait)
+    seconds, share = timed(trainer)
+    assert seconds == 0.3
+    assert least <= share <= most
