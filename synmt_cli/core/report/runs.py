@@ -9,6 +9,7 @@ from synmt_cli.core.inspection.course import still_improves
 from synmt_cli.core.pictures import curves
 from synmt_cli.core.pictures.curves import Curve
 from synmt_cli.core.run.directory import Run
+from synmt_cli.core.variants.table import VARIANTS
 from synmt_cli.errors import counted
 from synmt_cli.formats.reports.properties import flat
 
@@ -28,6 +29,22 @@ class RunFacts:
             return None
         metric, step, value = self.curve.best[-1]
         return "-loss" if metric == "loss" else metric, step, value
+
+    @property
+    def variants(self) -> list[str]:
+        """The names of the variants that are combined."""
+        return self.settings.get("variant", "").split("+")
+
+    @property
+    def writes_trees(self) -> bool:
+        """Whether the model writes transitions, and thus learns from records with target trees."""
+        own = (self.settings.get(f"variants.entries.{x}.transitions") for x in self.variants)
+        return "true" in own or any(VARIANTS[x].transitions for x in self.variants if x in VARIANTS)
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of `synmt multitask` that made the records, or ""."""
+        return "".join(VARIANTS[x].data for x in self.variants if x in VARIANTS)
 
 
 def read(folder: str) -> RunFacts:
@@ -65,14 +82,19 @@ def table(runs: Sequence[RunFacts]) -> list[Row]:
 def doubts(runs: Sequence[RunFacts]) -> list[str]:
     """Why the runs may not be comparable, or were still improving at their end, in words."""
     said = []
-    if len({run.settings.get("data.dev_sha256") for run in runs}) > 1:
+    if _differ(runs, "data.dev_sha256"):
         said.append(
             "The runs were validated on different files: their curves are comparable only if these "
-            "hold the same pairs, and perplexities only if all or none of the models write trees."
+            "hold the same pairs."
+        )
+    if len({run.writes_trees for run in runs}) > 1:
+        said.append(
+            "The perplexity of models that write trees counts transitions, too: it does not compare"
+            " with that of the other models."
         )
     if len({metric for run in runs for metric in run.curve.metrics}) > 1:
         said.append("The runs were validated by different metrics.")
-    if len({run.settings.get("data.train_sha256") for run in runs}) > 1:
+    if _differ(runs, "data.train_sha256"):
         said.append("The runs were trained on different files.")
     improving = [run.name for run in runs if still_improves(run.curve.perplexity)]
     if improving:
@@ -81,3 +103,11 @@ def doubts(runs: Sequence[RunFacts]) -> list[str]:
             f"({', '.join(improving)}): longer ones may end with other differences."
         )
     return said
+
+
+def _differ(runs: Sequence[RunFacts], setting: str) -> bool:
+    """Whether runs that learn from the same kind of records have different values of a setting."""
+    kinds: dict[tuple[bool, str], set[str | None]] = {}
+    for run in runs:
+        kinds.setdefault((run.writes_trees, run.scheme), set()).add(run.settings.get(setting))
+    return any(len(values) > 1 for values in kinds.values())
