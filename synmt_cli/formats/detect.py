@@ -39,6 +39,7 @@ TreeKind = Literal["text", "jsonl", "conllu", "transitions"]
 
 FileKind = Literal["metrics", "attention", "segment-scores", "table", "json", "config"]
 
+STATED_BY = "--from"  # the option that states the kind of the input in most commands
 OBJECT = re.compile(rb'\s*\{\s*["}]')
 ROW = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){2}")
 COMMENT = re.compile(rb"#\s*(?:(?:sent_id|text)\s*=|newdoc\b|newpar\b|global\.columns|synmt_)")
@@ -163,24 +164,27 @@ def detected(
     paths: Sequence[str],
     kind: str = "auto",
     detect: Callable[[Source], tuple[str, Source]] = detect,
-    takes_text: bool = True,
+    option: str = STATED_BY,
 ) -> Iterator[tuple[str, Source]]:
     """Yields each input with its kind: the one given, or with `auto` the one that `detect` finds.
 
-    takes_text: whether text is a kind that could be given. Raises ReadError.
+    option: as for `guessed`. Raises ReadError.
     """
-    find = partial(guessed, detect=detect) if takes_text else detect
+    find = partial(guessed, detect=detect, option=option)
     for source in sources(paths):
         yield find(source) if kind == "auto" else (kind, source)
 
 
-def guessed(source: Source, detect: Callable[[Source], tuple[K, Source]]) -> tuple[K, Source]:
-    """The same as `detect` for commands that have --from text.
+def guessed(
+    source: Source, detect: Callable[[Source], tuple[K, Source]], option: str = STATED_BY
+) -> tuple[K, Source]:
+    """The same as `detect`.
 
-    Readers of JSONL name that option if the first line is not a record.
+    option: that of the command which could state that the source is text; "" if there is none.
+    Readers of JSONL name it if the first line is not a record.
     """
     kind, source = detect(source)
-    return kind, replace(source, guessed=kind == "jsonl")
+    return kind, replace(source, guessed_for=option if kind == "jsonl" else "")
 
 
 def _ahead(source: Source) -> Iterator[tuple[bytes, bytes]]:

@@ -23,7 +23,7 @@ from synmt_cli.errors import DataError, counted, quoted
 from synmt_cli.formats.arcs import all_reach_root
 from synmt_cli.io import reading
 
-IF_TEXT = "if this is text whose first line only looks like JSON, give --from text"
+IF_TEXT = "if this is text whose first line only looks like JSON, give"  # and an option
 STATUSES = OK, EMPTY, FAILED, SKIPPED = ("ok", "empty", "failed", "skipped")
 UNPARSED = (FAILED, SKIPPED)  # lines that have no tree, for a reason
 DEPTH_LIMIT = 100  # nested lists and objects in an unknown field
@@ -98,11 +98,11 @@ def lines(source: reading.Source) -> Iterator[bytes]:
 
 def refuse_text(line: bytes, source: reading.Source, number: int) -> None:
     """Raises DataError for a first line that is not a record if the kind was guessed."""
-    if number == 1 and source.guessed:
+    if number == 1 and source.guessed_for:
         try:
             _typed_fields(line, source.name, number)
         except DataError as error:
-            problem = f"{error.problem}; {IF_TEXT}"
+            problem = f"{error.problem}; {IF_TEXT} {source.guessed_for} text"
             raise DataError(source.name, number, problem) from None
 
 

@@ -31,12 +31,13 @@ _finished: dict[str, int] = {}  # bytes read of the inputs that were closed
 class Source:
     """An open input, and its name for messages.
 
-    guessed: whether it was taken for JSONL by its beginning alone.
+    guessed_for: the option that states the kind, such as --from, if the source was taken for JSONL
+    by its beginning alone; "" otherwise, and where no option does.
     """
 
     name: str
     file: BinaryIO
-    guessed: bool = False
+    guessed_for: str = ""
 
 
 def source_name(path: str) -> str:

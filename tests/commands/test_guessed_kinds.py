@@ -45,3 +45,25 @@ def test_check_goes_on_after_a_wrong_guess_and_trusts_a_suffix(run, tmp_path):
 def test_commands_that_draw_trees_take_no_text(run):
     done = run("view", stdin=CODE)
     assert (done.returncode, b"--from text" in done.stderr) == (65, False)
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        (("score", "a", "a", "--by", "depth:3", "--src-trees", "code"), b""),
+        (("score", "a", "a", "--by", "rare:code", "--src", "a"), b""),
+        (("report", "--ref", "a", "--src", "a", "--segments", "a", "--src-trees", "code"), b""),
+        (("filter", "--exclude", "code", "a"), HINT.replace(b"--from", b"--exclude-format")),
+        (("synth", "--exclude", "code"), HINT.replace(b"--from", b"--exclude-format")),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_only_options_that_the_command_has_are_advised(run, tmp_path, command, advice):
+    (tmp_path / "code").write_bytes(CODE)
+    (tmp_path / "a").write_bytes(b"One line.\nAnother.\n")
+    done = run(*command, cwd=tmp_path)
+    assert (done.returncode, done.stderr.count(b"\n")) == (65, 1)
+    problem = f"synmt {command[0]}: code:1: invalid JSON at character ".encode()
+    assert done.stderr.startswith(problem)
+    _, semicolon, rest = done.stderr.partition(b";")
+    assert semicolon + rest == advice

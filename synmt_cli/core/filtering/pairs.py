@@ -14,6 +14,7 @@ from synmt_cli.core.segments.bad_trees import OnBadTree
 from synmt_cli.core.segments.comments import status_of_line
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment, line
 from synmt_cli.errors import DataError, SynmtError, UsageError, quoted
+from synmt_cli.formats.detect import STATED_BY
 from synmt_cli.formats.record import EMPTY, OK, SKIPPED, STATUSES, status_problem
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
@@ -100,14 +101,16 @@ def opened(
     target: str | None = None,
     scores: str | None = None,
     on_bad_tree: OnBadTree = "error",
+    option: str = STATED_BY,
 ) -> Iterator[Iterator[Pair]]:
     """Yields the pairs of files of one kind: text, jsonl, conllu, or the one that they show (auto).
 
-    target, scores: files that are parallel to all of them together. Raises ReadError,
-    UsageError; the iterator raises DataError, also if the numbers of lines differ.
+    target, scores: files that are parallel to all of them together. option: that of the command
+    which gives the kind. Raises ReadError, UsageError; the iterator raises DataError, also if the
+    numbers of lines differ.
     """
     with ExitStack() as stack:
-        stream = stack.enter_context(reader.opened(paths, kind, on_bad_tree))
+        stream = stack.enter_context(reader.opened(paths, kind, on_bad_tree, option))
         if stream.kind == "jsonl" and target is not None:
             raise UsageError("--tgt is for text and CoNLL-U: records have their own field tgt")
         others = [
@@ -128,7 +131,7 @@ def digests_of(
     """
     digests = Digests()
     for path in paths:
-        with opened([path], kind, on_bad_tree=on_bad_tree) as pairs_of_file:
+        with opened([path], kind, None, None, on_bad_tree, "--exclude-format") as pairs_of_file:
             for pair in pairs_of_file:
                 for text in filter(str.strip, pair.texts):
                     digests.add(digest([text]))

@@ -90,7 +90,7 @@ def _detected(
     kind, source = guessed(source, detect_file)
     stated = SUFFIXES.get(name.suffix) if by_suffix else None
     if stated and not (stated == "jsonl" and kind in JSONL):
-        return stated, replace(source, guessed=False)
+        return stated, replace(source, guessed_for="")
     return kind, source
 
 

@@ -41,7 +41,7 @@ def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Pictu
     format is conllu. Raises DataError, ReadError.
     """
     n = 0
-    for kind_of_file, source in detected(files, kind, detect_file, takes_text=False):
+    for kind_of_file, source in detected(files, kind, detect_file, option=""):
         if kind_of_file == "attention":
             from synmt_cli.formats import attention  # which loads numpy
 
@@ -60,7 +60,7 @@ def read_pictures(
     by_line: whether the sentences of one synmt_line are one segment, as they are in a record.
     """
     n = 0
-    for kind_of_file, source in detected(files, kind, detect_file, takes_text=False):
+    for kind_of_file, source in detected(files, kind, detect_file, option=""):
         for one in _of_source(source, kind_of_file, n + 1, job, by_line):
             n += 1
             yield one

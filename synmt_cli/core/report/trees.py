@@ -9,8 +9,6 @@ from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats import record
-from synmt_cli.formats.detect import detect
-from synmt_cli.io import reading
 
 LONGEST = 120  # words of a tree that is drawn on the page
 WIDTH = 660  # pixels
@@ -23,11 +21,7 @@ _STYLED = re.compile(
 
 def read(path: str) -> list[list[Picture]]:
     """The trees of each line: a line of text may be several sentences. Raises DataError."""
-    with reading.open_source(path) as opened:
-        # Not reader.read, whose message for a bad first record advises an option of other commands.
-        kind, source = detect(opened)
-        segments = reader.READERS[kind](source)
-        return [_pictures(one, str(number)) for number, one in enumerate(segments, 1)]
+    return [_pictures(one, str(number)) for number, one in enumerate(reader.read([path]), 1)]
 
 
 def _pictures(segment: Segment, id: str) -> list[Picture]:

@@ -11,7 +11,7 @@ from synmt_cli.core.segments.bad_trees import INSTEAD, OnBadTree
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment
 from synmt_cli.errors import other_number
 from synmt_cli.formats import conllu, record
-from synmt_cli.formats.detect import detect, detected, guessed, is_empty
+from synmt_cli.formats.detect import STATED_BY, detect, detected, guessed, is_empty
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
@@ -48,13 +48,17 @@ def _of_kind(kind: str, source: Source, on_bad_tree: OnBadTree) -> Iterator[Segm
 
 
 def read(
-    paths: Sequence[str], kind: str = "auto", on_bad_tree: OnBadTree = "error"
+    paths: Sequence[str],
+    kind: str | None = None,
+    on_bad_tree: OnBadTree = "error",
+    option: str = STATED_BY,
 ) -> Iterator[Segment]:
     """The segments of files of one kind; with auto, the kind of each file is detected.
 
-    Raises DataError, ReadError.
+    kind: as `option` of the command gives it; None is auto where there is no such option. Raises
+    DataError, ReadError.
     """
-    for of_file, source in detected(paths, kind):
+    for of_file, source in detected(paths, kind or "auto", option=option if kind else ""):
         yield from _of_kind(of_file, source, on_bad_tree)
 
 
@@ -77,11 +81,14 @@ class Stream:
 
 @contextmanager
 def opened(
-    paths: Sequence[str], kind: str = "auto", on_bad_tree: OnBadTree = "error"
+    paths: Sequence[str],
+    kind: str = "auto",
+    on_bad_tree: OnBadTree = "error",
+    option: str = STATED_BY,
 ) -> Iterator[Stream]:
     """Opens files of one kind; with auto, it is detected from the first one that is not empty.
 
-    Raises DataError, ReadError.
+    option: that of the command which gives the kind. Raises DataError, ReadError.
     """
     with ExitStack() as stack:
         opened = [stack.enter_context(reading.open_source(paths[0]))]
@@ -90,7 +97,7 @@ def opened(
             if nothing and len(opened) < len(paths):
                 opened.append(stack.enter_context(reading.open_source(paths[len(opened)])))
             else:
-                kind, opened[-1] = guessed(opened[-1], detect)
+                kind, opened[-1] = guessed(opened[-1], detect, option)
         yield Stream(kind, opened, paths[len(opened) :], on_bad_tree)
 
 
