@@ -180,9 +180,9 @@ def _sentences(paths: Sequence[str], kind: str) -> Iterator[str]:
     from synmt_cli.core.segments.alignment import text_of
     from synmt_cli.core.segments.segment import TreeSegment
 
-    for segment in (
-        reader.read(paths, kind, option="--exclude-format") if paths else ()
-    ):  # no paths would be stdin
+    if not paths:  # which would be stdin
+        return
+    for segment in reader.read(paths, kind, option="--exclude-format"):
         yield from segment.text.split("\t")
         if isinstance(segment, TreeSegment) and segment.sentences[1:]:
             yield from (text_of([one], one.metadata()).strip() for one in segment.sentences)
