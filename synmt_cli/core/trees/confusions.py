@@ -180,9 +180,7 @@ class Confusions:
         change. The root is labelled `root`; the old root gets another label even if none
         is to change.
         """
-        wrong, right = self._label_chance(False), self._label_chance(True)
-        expected = shares[0] * wrong + (1 - shares[0]) * right
-        factor = shares[1] / expected if expected else 0.0
+        factor = self._label_factor(*shares)
         labels = [
             label if new == ROOT else self._label(label, old == new, factor, draw)
             for label, old, new in zip(tree.labels, tree.heads, heads, strict=True)
@@ -191,19 +189,35 @@ class Confusions:
             labels[root] = ROOT_LABEL
         return labels
 
-    def _label_chance(self, right: bool) -> float:
-        """The chance of a wrong label, given whether the head is right."""
-        counts = [(label, n) for (label, right_), n in self.labels.items() if right_ == right]
-        words = sum(n.total() for _, n in counts)
-        return 1 - sum(n[label] for label, n in counts) / words if words else 0.0
+    def _label_factor(self, heads: float, labels: float) -> float:
+        """The factor of all chances of another label by which a share `labels` of words get one.
+
+        heads: the share of words with other heads. Each label has its own chance of these, because
+        labels that often lose their head are confused more often, too.
+        """
+        factor = heads / self.head_share if self.head_share else 0.0
+        fixed = free = 0.0  # words whose label changes in any case, and by its chance
+        for label, n in self.words.items():
+            moved = min(n, factor * self.wrong[label])
+            free += (n - moved) * self._label_chance(label, True)
+            if universal(label) == ROOT_LABEL:
+                fixed += 2 * moved  # the old root, and the new one
+            else:
+                free += moved * self._label_chance(label, False)
+        return max(0.0, labels * self.words.total() - fixed) / free if free else 0.0
+
+    def _label_chance(self, label: str, right: bool) -> float:
+        """The chance of another label, given whether the head is right."""
+        counts = self.labels.get((label, right), _NOTHING)
+        others = counts.total() - sum(counts[one] for one in {label, ROOT_LABEL})
+        return others / counts.total() if others else 0.0
 
     def _label(self, label: str, right: bool, factor: float, draw: Draw) -> str:
-        counts = self.labels.get((label, right), _NOTHING)
         must = universal(label) == ROOT_LABEL and not right
-        others = sorted(one for one in counts if one not in (label, ROOT_LABEL))
-        wrong = sum(counts[one] for one in others)
-        if draw() * counts.total() >= factor * wrong and not must:
+        if draw() >= factor * self._label_chance(label, right) and not must:
             return label
+        counts = self.labels.get((label, right), _NOTHING)
+        others = sorted(one for one in counts if one not in (label, ROOT_LABEL))
         return others[_drawn([counts[one] for one in others], draw)] if others else UNSPECIFIED
 
 

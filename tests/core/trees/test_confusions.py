@@ -59,6 +59,28 @@ def test_the_share_is_about_that_asked_for(share):
     assert other / 16000 == pytest.approx(share, rel=0.15)
 
 
+@pytest.mark.parametrize("heads", [0.0, 0.02, 0.1])
+def test_the_share_of_labels_is_met_where_labels_that_lose_their_head_are_confused_more(heads):
+    """Averages over the words of the parse with the right head would give twice as many labels."""
+    chance = {"case": (0.02, 0.01), "obl": (0.7, 0.6)}  # of a wrong head, and of a wrong label
+    confusions, dice = Confusions(), Random(4)
+    for _ in range(3000):
+        predicted, labels = list(HEADS), list(LABELS)
+        for word in (3, 5, 6, 7):
+            of_head, of_label = chance[LABELS[word]]
+            if dice.random() < of_head:
+                predicted[word] = 4
+            if dice.random() < of_label:
+                labels[word] = "dep"
+        confusions.learn(GOLD, predicted, labels)
+    changed = 0
+    for _ in range(4000):
+        other = confusions.other_heads(GOLD, heads, False, dice.random)
+        given = confusions.other_labels(GOLD, other, (heads, 0.05), dice.random)
+        changed += sum(old != new for old, new in zip(LABELS, given, strict=True))
+    assert changed / (4000 * len(LABELS)) == pytest.approx(0.05, rel=0.08)
+
+
 @pytest.mark.parametrize("projective", [False, True])
 def test_every_result_is_a_tree_with_one_root(projective):
     random = Random(3)
