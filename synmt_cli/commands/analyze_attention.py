@@ -12,6 +12,7 @@ from synmt_cli.formats.record import OK
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
+    from synmt_cli.core.analysis.attention import AttentionExtractor
     from synmt_cli.core.jobs.translation.input import Placed
 
 MANUAL = Manual(
@@ -93,6 +94,8 @@ def analyze_attention(
         placed = run.reader().read(paths, kind)
         if stack != "encoder":
             placed = requiring_targets(placed, writes_trees=run.model.grammar is not None)
+        if strict:
+            placed = ending_at_long(placed, extractor, max_pieces)
         n_without = 0
         for records in bar.finished(bar.taken(windows(without_places(placed, strict), window))):
             for one in extractor.extract(records, max_pieces):
@@ -103,6 +106,14 @@ def analyze_attention(
             console.warn(line)
     if n_without:
         console.warn(f"{n_without:,} of {bar.done:,} segments have no weights: see their status")
+
+
+def ending_at_long(placed: Placed, extractor: AttentionExtractor, limit: int) -> Placed:
+    """Yields the records. Raises DataError at the first one with too many pieces to be shown."""
+    for record, place in placed:
+        if record.status == OK and (reason := extractor.too_long(record, limit)):
+            raise DataError(*place, reason)
+        yield record, place
 
 
 def requiring_targets(placed: Placed, writes_trees: bool) -> Placed:

@@ -56,6 +56,7 @@ def from_bytes(line: bytes, source: str, number: int) -> Attention:
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError as error:
+        reading.decode(line, source, number)  # raises if this is the reason
         raise DataError(source, number, f"invalid JSON: {error}") from None
     try:
         return _segment(fields)

@@ -63,14 +63,16 @@ def length_in_pieces(tokens: Iterable[str]) -> int:
     return sum(not is_symbol(token) for token in tokens)
 
 
-def arc(token: str) -> Arc | None:
-    """The arc of a token, None for any other token. Raises ValueError for a bad label."""
+def arc(token: str, repair: bool = False) -> Arc | None:
+    """The arc of a token, None for any other token. Raises ValueError for a bad label.
+
+    repair: whether a label may be missing after the colon; it is then None.
+    """
     name, colon, label = token.partition(":")
-    if name == LABEL and colon:
-        return Arc(None, _label(label))
-    if name in _DIRECTIONS:
-        return Arc(name, _label(label) if colon else None)
-    return None
+    if name not in _DIRECTIONS and not (name == LABEL and colon):
+        return None
+    is_half = not colon or (repair and not label)
+    return Arc(None if name == LABEL else name, None if is_half else _label(label))
 
 
 def escape(text: str) -> str:

@@ -224,6 +224,12 @@ def decode(line: bytes, source: str, number: int) -> str:
         raise DataError(source, number, not_utf8(error.start + 1, line, number)) from None
 
 
+def refuse_not_utf8(data: bytes, source: str) -> None:
+    """Raises DataError at the first byte of a whole file that is not UTF-8."""
+    for number, line in enumerate(data.split(b"\n"), 1):
+        decode(line, source, number)
+
+
 def not_utf8(byte: int, line: bytes = b"", number: int = 0) -> str:
     """The message for a line in which this byte, counted from 1, is not UTF-8."""
     is_utf16 = _looks_like_utf16(line, number)

@@ -135,6 +135,16 @@ def test_segments_without_trees_are_no_measurement(analyze, command):
     assert done.stderr.endswith(b"all are left out: of more than 1 pieces (1)\n")
 
 
+def test_strict_attention_ends_at_a_segment_of_too_many_pieces(analyze):
+    text, limit = b"A.\nThe dog sees the cat.\n", ("--max-pieces", "3")
+    shown = analyze("attention", *limit, stdin=text)
+    assert shown.returncode == 0
+    assert [json.loads(line)["status"] for line in shown.stdout.splitlines()] == ["ok", "skipped"]
+    strict = analyze("attention", *limit, "--strict", stdin=text)
+    assert strict.returncode == 65
+    assert strict.stderr.endswith(b": <stdin>:2: more than 3 pieces\n")
+
+
 def test_heads_gives_every_head_of_each_run(analyze):
     done = analyze("heads", "-m", "runs/base", "--format", "json", "dev.jsonl")
     assert (done.returncode, done.stderr) == (0, b"")

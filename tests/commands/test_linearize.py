@@ -259,6 +259,15 @@ def test_a_glue_before_half_an_arc_is_one_repair():
     assert found.n_repairs == 2  # the glue, and the label that LEFT-ARC lacks
 
 
+@pytest.mark.parametrize("half", [["LEFT-ARC:"], ["LEFT-ARC", "ARC:"]])
+def test_half_an_arc_may_end_in_a_colon(half):
+    tokens = ["a", "b", *half, "c", "RIGHT-ARC:x"]
+    with pytest.raises(Broken, match=f"token {2 + len(half)}: a label is missing after the colon"):
+        Delinearizer().sentence(tokens)
+    wanted = Delinearizer(repair=True).sentence(["a", "b", "LEFT-ARC", "c", "RIGHT-ARC:x"])
+    assert Delinearizer(repair=True).sentence(tokens) == wanted
+
+
 @given(st.lists(st.sampled_from(["w", "LEFT-ARC:x", "RIGHT-ARC:y"]), max_size=8))
 def test_a_repair_changes_as_few_arcs_as_can_be(tokens):
     found = Delinearizer(repair=True).sentence(tokens)

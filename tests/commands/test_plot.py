@@ -90,6 +90,21 @@ def test_attention_and_awsl_are_drawn_as_text(run):
     assert "AWSL         0.40" in run("plot", "awsl", stdin=lines(AWSL)).stdout.decode()
 
 
+@pytest.mark.parametrize(
+    ("command", "before", "line"),
+    [
+        (("plot", "attention"), b"", lines(ATTENTION)),
+        (("plot", "awsl"), b"{\n", lines(AWSL)[1:]),
+        (("info",), b"{\n", lines(AWSL)[1:]),
+    ],
+)
+def test_a_byte_that_is_not_utf8_is_named_with_its_line(run, command, before, line):
+    done = run(*command, stdin=before + line[:9] + b"\xff" + line[9:])
+    assert (done.returncode, done.stdout) == (65, b"")
+    number = before.count(b"\n") + 1
+    assert f": <stdin>:{number}: invalid UTF-8 at byte 10 (".encode() in done.stderr
+
+
 @pytest.mark.parametrize("option", ["--width", "--font-size"])
 @pytest.mark.parametrize("where", [(), ("-o", "a.txt"), ("--format", "text", "-o", "a.svg")])
 def test_text_has_no_size(run, tmp_path, option, where):

@@ -60,7 +60,7 @@ class AttentionExtractor:
         rows_of = []
         for row, record in enumerate(records):
             status, reason = record.status, record.reason
-            if status == OK and (reason := self._too_long(record, max_pieces)):
+            if status == OK and (reason := self.too_long(record, max_pieces)):
                 status = SKIPPED
             if status == OK:
                 rows_of.append(row)
@@ -72,7 +72,8 @@ class AttentionExtractor:
                 results[rows_of[i]] = self._result(prepared[i], weights, place)
         return results
 
-    def _too_long(self, record: Record, limit: int) -> str | None:
+    def too_long(self, record: Record, limit: int) -> str | None:
+        """Why a record has too many pieces to be shown, None if it has not."""
         pieces = [record.pieces or []]
         if self._stack != "encoder":
             pieces.append(self._target(record))

@@ -29,6 +29,7 @@ def _parsed(data: bytes, name: str) -> Any:
     try:
         value = orjson.loads(data.removeprefix(reading.BOM))
     except orjson.JSONDecodeError as error:
+        reading.refuse_not_utf8(data, name)
         raise DataError(name, error.lineno, f"not JSON: {error.msg}") from None
     if problem := json_files.unusual(value, bits=65):
         raise DataError(name, None, problem)

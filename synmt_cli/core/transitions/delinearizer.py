@@ -74,7 +74,7 @@ class Delinearizer:
         builder = _Builder(self.repair)
         for number, token in enumerate(tokens, 1):
             try:
-                half = arc(token)
+                half = arc(token, self.repair)
                 text = unescape(token) if escaped and half is None else token
             except ValueError as problem:
                 raise Broken(f"token {number}: {problem}") from None
@@ -127,10 +127,12 @@ class _Builder:
                 self.add(number, move, half.label)
         elif self._direction is None:
             self._refuse(number, f"the label {quoted(half.label or '')} has no direction before it")
+        elif half.label is None:
+            self._settle()
         else:
             _, move = self._direction
             self._direction = None
-            self.add(number, move, half.label or "")
+            self.add(number, move, half.label)
 
     def _settle(self) -> None:
         """If a direction is still without its label, gives it the label UNSPECIFIED."""

@@ -24,6 +24,7 @@ def load(path: str, command: str) -> tuple[Any, str]:
     try:
         return orjson.loads(data.removeprefix(reading.BOM)), source.name
     except orjson.JSONDecodeError as error:
+        reading.refuse_not_utf8(data, source.name)
         raise foreign(source.name, command, f"invalid JSON: {error}") from None
 
 
