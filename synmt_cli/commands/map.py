@@ -107,8 +107,9 @@ def _name(command: list[str]) -> str:
     for n in (1, 2):
         if (name := " ".join(command[:n])) in FILTERS:
             return name
-    known = ", ".join(FILTERS)
-    raise UsageError(f"map cannot run {quoted(command[0])}; it can run {known}")
+    is_group = any(name.startswith(f"{command[0]} ") for name in FILTERS)
+    asked = " ".join(command[: 1 + is_group])
+    raise UsageError(f"map cannot run {quoted(asked)}; it can run {', '.join(FILTERS)}")
 
 
 @contextlib.contextmanager

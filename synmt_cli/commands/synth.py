@@ -123,9 +123,10 @@ def synth(
 
     CoNLL-U has the comments synth_phenomena, synth_depth, synth_ambiguous (where neither
     German case nor agreement tells subject from object: subject-first, object-first,
-    relative) and synth_cue (what marks a fronted object: case, agreement, sense, none). German
-    contractions (im, am, vom) are multiword tokens. Trees are projective except for stranded
-    prepositions and --extrapose.
+    relative) and synth_cue (what marks a fronted object: case, agreement, sense, none). Questions,
+    which ask for objects alone, and recipients, which follow their subject, are not marked as
+    ambiguous. German contractions (im, am, vom) are multiword tokens. Trees are projective except
+    for stranded prepositions and --extrapose.
 
     --exclude keeps a test set apart from a training set: no sentence of FILE is made, whatever
     format FILE has. If too few sentences can be made, the command exits with status 2.

@@ -107,7 +107,7 @@ def test_its_output_goes_where_the_filter_says(run, folder, tmp_path):
     [
         ("map", b"Missing argument"),
         ("map -j 0 -- score a b", b"map cannot run 'score'; it can run parse, featurize,"),
-        ("map -j 0 -- vocab train x", b"map cannot run 'vocab'"),
+        ("map -j 0 -- vocab train x", b"map cannot run 'vocab train'"),
         (
             "map -j 0 -- parse",
             b"synmt parse: give -m MODEL, or --known FILE with a tree for each line",
