@@ -124,10 +124,7 @@ def challenge(
     joined by +, or `none`. `score --by labels:FILE` reads it.
     """
     paths, further = files or ["-"], [*(src or []), *(tgt or [])]
-    if form == "conllu":
-        options.refuse_clashes(further, output, rewritten=paths)
-    else:
-        options.refuse_clashes([*paths, *further], output)
+    options.refuse_clashes([*paths, *further], output)
     _check(form, bool(further), template is not None, output)
     options.refuse({"--line-buffered is not for --out-template": template and line_buffered})
     own = core.Condition(OWN, word, lemma, upos, feats, deprel)

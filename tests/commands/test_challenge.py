@@ -133,6 +133,7 @@ def test_counts_segments_and_words(run):
         ([*PARTICLE, "--out-template", "x", "--line-buffered"], 2, "is not for --out-template"),
         ([*BOTH, "--tgt", "de", "--out-template", "x"], 2, "names a file twice"),
         ([*PARTICLE, "en.conllu", "--out-template", "en.conllu"], 2, "would replace an input"),
+        ([*PARTICLE, "en.conllu", "-o", "./en.conllu"], 2, "is an input, which would be replaced"),
         ([*PARTICLE, "en.conllu", "--tgt", "short", "--format", "ids"], 65, "short: 1 line, but"),
         (
             ["de", *PARTICLE],
