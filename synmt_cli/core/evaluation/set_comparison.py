@@ -20,6 +20,7 @@ from synmt_cli.formats.reports.score.sets import (
     SetScores,
 )
 
+SHOWN = 5  # names in a message
 FORMULA = "exact binomial over the (set, metric) pairs that are not ties, two-sided"
 
 
@@ -69,8 +70,8 @@ def doubt(sets: Sequence[SetScores]) -> str | None:
         names = _names(one)
         if {*names} != {*first}:
             return (
-                f"{one.source} names other systems ({', '.join(names)}) than {sets[0].source}"
-                f" ({', '.join(first)}): they are matched by their order"
+                f"{one.source} names other systems ({_shown(names)}) than {sets[0].source}"
+                f" ({_shown(first)}): they are matched by their order"
             )
     return None
 
@@ -92,6 +93,11 @@ def _in_order_of(first: SetScores, one: SetScores) -> SetScores:
             )
             raise DataError(one.source, None, problem)
     return one
+
+
+def _shown(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(map(quoted, names[:SHOWN])) + more
 
 
 def _names(one: SetScores) -> list[str]:

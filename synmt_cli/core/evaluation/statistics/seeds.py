@@ -40,6 +40,7 @@ benchmarks/bench_calibration.py, which also measures the percentiles of a bootst
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -69,6 +70,7 @@ INTERVALS = {  # by the test
 }
 CONFIDENCE = 0.95
 NOTHING = 1e-20  # a variance of score points that is only rounding
+LEAST_P = 1e-150  # of two runs; score points differ by less
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,30 +96,34 @@ class Spread:
     def interval(self, value: float) -> tuple[float, float]:
         """The 95 % interval around a value."""
         if self.of_two:
-            half = math.sqrt(self._squared(quantile(CONFIDENCE, 1), CONFIDENCE))
+            half = math.sqrt(self._squared(1 - CONFIDENCE))
         else:
             half = quantile(CONFIDENCE, self.df) * math.sqrt(self.variance)
         return value - half, value + half
 
-    def _squared(self, t: float, confidence: float) -> float:
-        """Half of the interval of this confidence, squared. t: its quantile with one df."""
-        z = quantile(confidence, math.inf)
+    def _squared(self, p: float) -> float:
+        """Half of the interval of the confidence 1 - p, squared."""
+        t = 1 / math.tan(math.pi * p / 2)  # of Student's distribution with one df, Cauchy's
+        z = NormalDist().inv_cdf(p / 2)
         return t * t * self.of_two + z * z * max(0.0, self.variance - self.of_two)
 
     def _p_of_two(self, delta: float) -> float:
-        """1 - the confidence of the interval that ends at 0, by bisection."""
-        low, high = 0.0, abs(delta) / math.sqrt(self.of_two)  # t with one df
-        for _ in range(100):
+        """1 - the confidence of the interval that ends at 0, by bisection of its logarithm."""
+        low, high = math.log(LEAST_P), 0.0
+        for _ in range(64):
             middle = (low + high) / 2
-            if self._squared(middle, 1 - two_sided_p(middle, 1)) < delta * delta:
-                low = middle
-            else:
+            if self._squared(math.exp(middle)) < delta * delta:
                 high = middle
-        return two_sided_p(high, 1)
+            else:
+                low = middle
+        return math.exp(high)
 
 
 def is_of_two(definition: str, *n_runs: int) -> bool:
-    """Whether V_seeds of a difference comes from two runs alone. n_runs: of both systems."""
+    """Whether V_seeds of a difference comes from two runs alone. n_runs: of both systems.
+
+    That of one system's score does where the system has two runs.
+    """
     return 2 in n_runs and (definition == "matched" or 1 in n_runs)
 
 

@@ -124,6 +124,16 @@ def test_two_matched_runs_and_two_runs_with_a_single_one_have_the_interval_of_ba
     assert found.p(half) == pytest.approx(0.05)
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e35, 1e70])
+def test_p_of_two_runs_is_that_of_banerjee_at_any_scale(scale):
+    for rest in (0.0, 0.5, 1e8):
+        spread = seeds.Spread(scale**2 * (1 + rest), 1.0, scale**2)
+        assert spread.p(0.0) == 1
+        for value in (0.01, 1.0, 12.0, 1e4, 1e6):
+            p = spread.p(value * scale)
+            assert half_of_two(1, rest, p) == pytest.approx(value)
+
+
 @pytest.mark.parametrize("of_seeds", [0.5, 1, 3])
 @pytest.mark.parametrize("kind", ["matched", "single", "alone"])
 def test_two_runs_alone_never_miss_more_than_the_level(kind, of_seeds):
