@@ -547,6 +547,10 @@ def test_scores_depend_on_the_files_that_by_names(commands):
     assert commands(by) == []
     (commands.folder / "a.labels").write_text("two\n")
     assert len(scored(commands(by))) == 2
+    by = """BY='labels:"a.labels" --by "length:5"'"""
+    assert " --by labels:a.labels --by length:5 --src " in scored(commands(by))[1]
+    (commands.folder / "a.labels").write_text("three\n")
+    assert len(scored(commands(by))) == 2
     for by, options in (("BY=", " -o"), ("BY=labels:a.labels", " --by labels:a.labels -o")):
         (line, _) = scored(commands(by))
         assert f"--tokenize 13a{options} " in line

@@ -53,7 +53,8 @@ LENPENS := {lenpens}
 # Empty: search ends when no translation can be better. 1: it ends as fairseq's does, which is much
 # faster where models write trees, and needs greater penalties: 0.2:3.0 instead of 0.2:1.6.
 PATIENCE :={patience}
-# METRICS and BY as synmt score takes them (-M, --by); make tries them before it trains.
+# METRICS and BY as synmt score takes them (-M, --by); make tries them before it trains. If a file
+# that BY names changes, the test set is scored again, unless its name has spaces.
 METRICS := {metrics}
 # The tokenizer of BLEU and RIBES in tuning and scores; config.toml has that of validations.
 TOKENIZE := {tokenize}
@@ -83,11 +84,12 @@ TUNED := $(SHARED) $(WRITERS)
 SEARCH := $(strip --beam $(BEAM) --lenpen $(LENPENS) $(addprefix --patience ,$(PATIENCE)))
 # Not empty if scores depend on TOKENIZE.
 OF_WORDS := $(findstring bleu,$(METRICS))$(findstring ribes,$(METRICS))$(findstring rare:,$(BY))
+PLAIN_BY := $(subst ",,$(subst ',,$(BY)))
 SCORE := synmt score -j 0 -M '$(METRICS)' $(if $(OF_WORDS),--tokenize $(TOKENIZE)) \\
   $(if $(strip $(BY)),--by $(BY)) \\
-  $(if $(filter length% chars% rare:%,$(BY)),--src text/test.src)
+  $(if $(filter length% chars% rare:%,$(PLAIN_BY)),--src text/test.src)
 FILES_OF_BY := $(wildcard $(foreach kind,rare labels,\\
-  $(patsubst $(kind):%,%,$(filter $(kind):%,$(BY)))))
+  $(patsubst $(kind):%,%,$(filter $(kind):%,$(PLAIN_BY)))))
 
 # Values as files, written when they change: what depends on one is then made again. (The mean of
 # fewer seeds has another length penalty, too.) make -n writes nothing.
