@@ -173,7 +173,19 @@ def is_among(path: str, inputs: Sequence[str]) -> bool:
     """Whether a file is one of these inputs. Pipes, devices and missing files never are."""
     if path == "-" or not os.path.isfile(path):
         return False
-    return any(os.path.samefile(path, one) for one in inputs if one != "-" and os.path.isfile(one))
+    return any(_is_stdin(path) if one == "-" else _are_same(path, one) for one in inputs)
+
+
+def _is_stdin(path: str) -> bool:
+    """Whether stdin comes from this file: `< FILE`."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(0))
+    except OSError:  # stdin is closed
+        return False
+
+
+def _are_same(path: str, other: str) -> bool:
+    return os.path.isfile(other) and os.path.samefile(path, other)
 
 
 def lines(source: Source, unfinished: bool = True) -> Iterator[bytes]:
@@ -245,9 +257,11 @@ def refuse_nul(text: str, source: str, number: int) -> None:
 
 
 def _looks_like_utf16(line: bytes, number: int) -> bool:
-    """Whether a line begins as a file in UTF-16 does, or about every second byte is NUL."""
-    begins = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return begins or line.count(0) > max(1, 0.4 * len(line))
+    """Whether a line begins as a file in UTF-16 does, or mostly every second byte is NUL."""
+    if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return not line.startswith(codecs.BOM_UTF32_LE)
+    few, many = sorted(half.count(0) / max(1, len(half)) for half in (line[::2], line[1::2]))
+    return len(line) > 3 and few < 0.2 and many > 0.6
 
 
 def chunks(source: Source) -> Iterator[bytes]:

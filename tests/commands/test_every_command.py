@@ -161,6 +161,14 @@ def test_filters_may_write_to_the_file_that_they_change(run, tmp_path, tiny_udpi
         assert (tmp_path / "x").read_bytes().count(b"1\tGo\t") == 1
 
 
+def test_a_file_that_is_stdin_is_not_replaced(tmp_path):
+    tree = "1\tGo\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "x").write_text(tree)
+    done = shell("synmt linearize -o x < x", tmp_path)
+    assert (done.returncode, (tmp_path / "x").read_text()) == (2, tree)
+    assert b": x is an input, which would be replaced: name another file" in done.stderr
+
+
 def test_pipes_devices_and_stdin_are_replaced_by_nothing(run, tmp_path):
     (tmp_path / "-").write_text("the file of this name is not what - means\n")
     for given, output in (("-", "-"), ("/dev/null", "/dev/null"), ("/dev/stdin", "-")):

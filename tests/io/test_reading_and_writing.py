@@ -200,6 +200,9 @@ def test_nul_characters_of_utf16_are_named():
         reading.refuse_nul("a\0b\0", "f", 3)
     with pytest.raises(DataError, match=r"^f:3: NUL character$"):
         reading.refuse_nul("ab\0", "f", 3)
+    for hole in ("\0" * 9, "abc" + "\0" * 7, "a\0\0\0b\0\0\0"):  # lost blocks, and UTF-32
+        with pytest.raises(DataError, match=r"^f:3: NUL character$"):
+            reading.refuse_nul(hole, "f", 3)
 
 
 @pytest.mark.parametrize("on_stdin", [False, True])
