@@ -605,15 +605,21 @@ def show_estimate(session: Session, choice: Choice, folder: str) -> None:
 
 
 def timed(trainer: Trainer) -> tuple[float, float]:
-    """The seconds of an update, and the share of the processor's time that other work left it.
+    """The seconds of an update, and the share of the processor's time that other work left to it.
 
-    Where training computes elsewhere, on a GPU, the share is 1.
+    The share is 1 where it cannot be told: on a GPU, and with more threads than processors, which
+    wait for each other.
     """
-    # This thread computes all the time, unless other work has the processor.
+    import torch
+
+    from synmt_cli import pool
+
+    # With a processor for each thread, this one computes all the time, unless other work has it.
     begin, worked = time.perf_counter(), time.thread_time()
     seconds = trainer.seconds_of_update(*TRIAL)
     share = (time.thread_time() - worked) / (time.perf_counter() - begin)
-    return seconds, share if trainer.device.type == "cpu" else 1.0
+    is_told = trainer.device.type == "cpu" and torch.get_num_threads() <= pool.n_processes(0)
+    return seconds, share if is_told else 1.0
 
 
 def forecast(seconds: float, share: float) -> str:
@@ -625,9 +631,9 @@ def forecast(seconds: float, share: float) -> str:
     '2.0 h (1.0 h without other work, which took 50% of the processor)'
     """
     now = console.duration(seconds)
-    if share > ALONE:
-        return now
     alone = console.duration(seconds * share)
+    if share > ALONE or alone == now:
+        return now
     return f"{now} ({alone} without other work, which took {1 - share:.0%} of the processor)"
 
 

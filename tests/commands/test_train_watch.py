@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from synmt_cli import console
-from synmt_cli.commands.train import Watch, timed
+from synmt_cli.commands.train import Watch, forecast, timed
 from synmt_cli.core.training.events import Pulse
 from synmt_cli.core.training.length import Length
 
@@ -56,6 +56,15 @@ def test_the_time_that_all_updates_take_is_told_once_when_the_speed_is_known(wat
         if "all updates take about 16 min" in capfd.readouterr().err:
             told.append(step)
     assert told == [20]
+
+
+def test_a_forecast_is_silent_about_other_work_where_threads_wait_for_each_other(monkeypatch):
+    monkeypatch.setattr("torch.get_num_threads", lambda: 1000)
+    trainer = SimpleNamespace(
+        device=SimpleNamespace(type="cpu"), seconds_of_update=lambda *_: time.sleep(0.1)
+    )
+    assert timed(trainer)[1] == 1.0
+    assert forecast(0.01, 0.3) == "0 s"
 
 
 @pytest.mark.parametrize(("device", "least", "most"), [("cpu", 0.0, 0.1), ("cuda", 1.0, 1.0)])
