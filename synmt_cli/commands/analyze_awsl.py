@@ -58,9 +58,9 @@ def analyze_awsl(
 
     Any run can be measured. For gps, e^s is exactly the second term, for dep and struct-rel the
     term of the relations in the tree; for a variant that scales or replaces scores, it is the
-    difference that the variant makes. What a variant adds without reading the tree is a part of e,
-    such as the distances of rel in dep+rel. A layer whose scores do not depend on the tree has AWSL
-    0.
+    difference that the variant makes; for sisa, which reads trees in training alone, that of the
+    parents that it finds itself. What a variant adds without any tree is a part of e, such as the
+    distances of rel in dep+rel. A layer that no other variant changes has AWSL 0.
 
     Input without trees must be text, which is parsed, even for a run without syntax. Records
     without a tree are left out and counted. Several runs read the same records, parsed by the first

@@ -66,7 +66,7 @@ def delinearize(
     label. An empty line, and a record without transitions because its status is not ok, becomes
     an empty line again, or the one word _ with its synmt_status.
 
-    Transitions over pieces need --spm, their vocabulary, which joins pieces to words. Without it
+    Transitions over pieces need their vocabulary, --spm, which joins pieces into words. Without it
     every token is a word; lines that begin with ▁, as pieces do, are counted in a warning.
 
     A sequence that builds no tree ends the run: an arc that finds fewer than two words, words
@@ -101,7 +101,7 @@ def delinearize(
             console.warn(f"{n:,} of {bar.done:,} lines {status}")
     if n_like_pieces:
         problem = f"{n_like_pieces:,} of {bar.done:,} lines begin with ▁ and were read as words"
-        console.warn(f"{problem}: pieces need --spm MODEL")
+        console.warn(f"{problem}: if they are pieces, give --spm MODEL")
     if n_lines:
         console.warn(f"{n_lines:,} of {bar.done:,} lines repaired, {n_repairs:,} tokens changed")
 

@@ -189,7 +189,7 @@ def score(
         list[str] | None,
         option(
             "--fail-under METRIC=X",
-            "Exit 1 if a system is worse by METRIC, which is shown and tested, too; repeatable.",
+            "Exit 1 if a system is worse; METRIC is also shown and tested; repeatable.",
             autocompletion=completion.limit,
         ),
     ] = None,
@@ -266,11 +266,12 @@ def score(
     times as much. Two single outputs that would be compared while other systems have several are
     refused (2).
 
-    Two seeds may score alike by chance. Where V_seeds comes from two alone (two matched models, two
-    seeds against a single output, the score of one system), half of the interval is therefore
-    sqrt(t^2 V_seeds + z^2 (V - V_seeds)), with t of one degree of freedom and z of the normal
-    distribution (Banerjee 1960), and p is by the same rule: at 0.05 it calls at most 5 % of equal
-    systems different.
+    Two seeds may score alike by chance. Where V_seeds comes from two runs alone (two matched
+    models, two seeds against a single output, or the score of one system with two seeds), half of
+    the interval is therefore sqrt(t^2 V_seeds + z^2 (V - V_seeds)), with t of one degree of freedom
+    and z of the normal distribution (Banerjee 1960), and p is by the same rule: at 0.05 it calls at
+    most 5 % of equal systems different. The interval of a score ends at the bounds of its metric,
+    such as 0 and 100 for BLEU.
 
     --matched is for the same models with other trees or another search: V is then the variance of
     each model's own difference, and the interval of d leaves out the differences between models.

@@ -25,7 +25,7 @@ N_CACHED = 2**16  # longer sentences are read row by row
 
 # What a file of something else is, by its first line.
 TEXT_ADVICE = "; text has no trees: synmt parse makes them"
-JSONL_ADVICE = "; this is JSONL, which synmt featurize makes from CoNLL-U: name the CoNLL-U"
+JSONL_ADVICE = "; this looks like JSONL: give the CoNLL-U from which synmt featurize made it"
 _OBJECT = re.compile(r'\s*\{\s*["}]')  # how a record of JSONL begins
 
 # At most nine digits, ASCII: int() alone would take +1, 1_0, ١ and a million digits.

@@ -349,7 +349,7 @@ def test_pieces_without_their_vocabulary_are_said_to_be_read_as_words(run, vocab
     warning = "synmt delinearize: warning: 1 of 2 lines begin with ▁ and were read as words: "
     done = run("delinearize", stdin=b"a \xe2\x96\x81b LEFT-ARC:x\n" + made)
     assert (done.returncode, done.stdout.decode().split("\n")[0]) == (0, "a ▁b")
-    assert done.stderr.decode() == f"{warning}pieces need --spm MODEL\n"
+    assert done.stderr.decode() == f"{warning}if they are pieces, give --spm MODEL\n"
     done = run("delinearize", "--spm", tmp_path / "v", stdin=made)
     assert (done.stdout, done.stderr) == (b"John put the coals out\n", b"")
 

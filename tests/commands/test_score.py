@@ -563,8 +563,8 @@ def test_reports_that_name_other_systems_are_matched_by_order_with_a_warning(run
     done = run("score", "--sign-over", "one.json", "two.json", cwd=folder)
     assert done.returncode == 0
     assert done.stderr.decode() == (
-        "synmt score: warning: two.json names other systems (base.2, new.2) than one.json"
-        " (base, new): they are matched by their order\n"
+        "synmt score: warning: two.json names other systems ('base.2', 'new.2') than one.json"
+        " ('base', 'new'): they are matched by their order\n"
     )
 
 

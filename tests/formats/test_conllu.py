@@ -100,7 +100,7 @@ def test_a_bad_line_is_named(bad, problem):
         ("{A} dog.", "text has no trees: synmt parse makes them"),
         (
             '{"src":"A dog."}',
-            "this is JSONL, which synmt featurize makes from CoNLL-U: name the CoNLL-U",
+            "this looks like JSONL: give the CoNLL-U from which synmt featurize made it",
         ),
     ],
 )

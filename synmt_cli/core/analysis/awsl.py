@@ -11,8 +11,8 @@ The paper does not say which scores and pairs count. We take scores before the m
 softmax, without dropout, and the pairs (i, j), i = j included, of tokens that have a place in
 the tree of the same sentence, so neither end of sentence nor padding; a pair with e = e^s = 0
 does not count. For variants that do not add to the scores, e^s is the change that they make:
-(D - 1) e for PASCAL. Syntax is what reads the tree of the source: what other variants add, such as
-rel, is a part of e.
+(D - 1) e for PASCAL. Syntax is what reads the tree of the source, in translation or, as sisa, in
+training alone: what other variants add, such as rel, is a part of e.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -52,7 +52,7 @@ def valid_pairs(side: Side) -> Tensor:
 
 
 def reads_trees(modifier: Modifier) -> bool:
-    """Whether a modifier of an encoder reads the tree of the source."""
+    """Whether a modifier of an encoder reads the tree of the source, if only in training."""
     return bool(modifier.needs)
 
 

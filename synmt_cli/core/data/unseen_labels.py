@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from synmt_cli.core.data.encoding import Encoding, reads_labels
 from synmt_cli.core.data.labels import UNKNOWN_LABEL
+from synmt_cli.errors import quoted
 from synmt_cli.formats.record import OK, Record
 
 Rest = TypeVar("Rest")
@@ -54,7 +55,7 @@ def warnings(counts: Mapping[str, int], encoding: Encoding) -> Iterator[str]:
     >>> encoding = Encoding(["tag"], Labels(["nsubj", "obj", "det"]))
     >>> [line] = warnings({"SBJ": 40, "OBJ": 20, "det": 30, "nsubj:outer": 10}, encoding)
     >>> print(line.partition(":")[0])
-    60 of 100 words have labels that did not occur in training (SBJ, OBJ)
+    60 of 100 words have labels that did not occur in training ('SBJ', 'OBJ')
     """
     if not reads_labels(encoding.needs):
         return
@@ -62,10 +63,10 @@ def warnings(counts: Mapping[str, int], encoding: Encoding) -> Iterator[str]:
     unseen = Counter({x: n for x, n in counts.items() if labels.id(x) == UNKNOWN_LABEL})
     n, n_words = unseen.total(), sum(counts.values())
     if n >= LEAST and n >= SHARE * n_words:
-        names = [name for name, _ in unseen.most_common(SHOWN)]
+        names = [quoted(name) for name, _ in unseen.most_common(SHOWN)]
         more = f" and {len(unseen) - SHOWN:,} more" if len(unseen) > SHOWN else ""
         yield (
             f"{n:,} of {n_words:,} words have labels that did not occur in training "
-            f"({', '.join(names)}{more}): they are read as unknown; "
-            "give trees of the parser that was used in training"
+            f"({', '.join(names)}{more}): they are read as unknown; the trees should come from the "
+            "parser that made those of training"
         )

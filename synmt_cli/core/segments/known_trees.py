@@ -16,7 +16,8 @@ _OF_LINE = dict.fromkeys(("sent_id", "text", comments.LINE))  # comments that a 
 def missing(path: str, line: str) -> str:
     """The message about a line that needs a tree in a file but has none there."""
     # Most parsers split lines into sentences, and then no tree has the text of the whole line.
-    advice = "if it has several sentences, give the trees of all of them one `# synmt_line = N`"
+    same = "give all their trees the same comment, such as # synmt_line = 7"
+    advice = f"if it has several sentences, {same}"
     return f"no tree in {path} has this text: {quoted(line)}; {advice}"
 
 
