@@ -253,6 +253,7 @@ def test_a_forecast_counts_what_is_left_to_train(run, forked, given, tmp_path):
         return rows
 
     make(folder, forked, "data", *chosen)
+    (folder / "runs/pascal.2").mkdir(parents=True)
     (folder / "runs/pascal.2.trained").touch()
     rows = forecast("OPTIONS_pascal='--set pascal.heads=2'")  # trained with other options
     assert [row[1] for row in rows[1:]] == ["2", "2", "4"]
