@@ -26,12 +26,12 @@ Runs may also be matched: run i of both systems is the same model, which transla
 or another search. Then what sets models apart is in both scores alike, and `matched` is V of the
 runs' differences, as of a single system.
 
-Where V_seeds comes from two runs alone (two matched models, two runs and a single output, the score
-of one system), it has one degree of freedom. It is often far too small by chance, and then makes df
-too large as well. There p and the interval are those of Banerjee (1960), "Approximate confidence
-interval for linear functions of means of k populations when the population variances are not
-equal", which miss at most 5 %: half of the interval is sqrt(t^2 V_seeds + z^2 (V - V_seeds)), t
-with one degree of freedom, z of the normal distribution.
+Where V_seeds comes from two runs alone (two matched models, two runs and a single output, or the
+score of one system with two runs), it has one degree of freedom. It is often far too small by
+chance, and then makes df too large as well. There p and the interval are those of Banerjee (1960),
+"Approximate confidence interval for linear functions of means of k populations when the population
+variances are not equal", which miss at most 5 %: half of the interval is
+sqrt(t^2 V_seeds + z^2 (V - V_seeds)), t with one degree of freedom, z of the normal distribution.
 
 Neither of the usual tests holds its level with few seeds: see docs/decisions and
 benchmarks/bench_calibration.py, which also measures the percentiles of a bootstrap on two levels.
