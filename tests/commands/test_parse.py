@@ -401,7 +401,10 @@ def test_a_line_without_a_known_tree_is_parsed_or_refused(run, known, tiny_udpip
     assert done.returncode == 65
     problem = f"<stdin>:6: no tree in {known} has this text: 'The man is.'"
     assert problem in done.stderr.decode()
-    assert b"; if it has several sentences, give the trees of all of them one `# syn" in done.stderr
+    advice = (
+        b"; if it has several sentences, give all their trees the same comment, such as # synmt_"
+    )
+    assert advice in done.stderr
     parsed = run("parse", "--known", known, "-m", tiny_udpipe, stdin=text)
     alone = run("parse", "-m", tiny_udpipe, stdin=b"The man is.\n")
     assert parsed.returncode == 0

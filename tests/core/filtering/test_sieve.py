@@ -76,8 +76,9 @@ def test_a_line_of_text_comes_out_as_it_was_read(lines):
     assert [pair.texts for pair in found] == [(one, one) for one in lines]
     assert b"".join(pair.written()[0] for pair in found) == content
     assert b"".join(pair.written()[1] for pair in found) == content
+    columns = [one.replace("\t", " ") for one in lines]  # three in each line, whatever it holds
     assert b"".join(pair.annotated("") for pair in found) == b"".join(
-        line(f"ok\t{one}\t{one}") for one in lines
+        line(f"ok\t{one}\t{one}") for one in columns
     )
 
 
