@@ -55,8 +55,8 @@ def read(
 ) -> Iterator[Segment]:
     """The segments of files of one kind; with auto, the kind of each file is detected.
 
-    kind: as `option` of the command gives it; None is auto where there is no such option. Raises
-    DataError, ReadError.
+    kind: what the user gave by `option`. A command without such an option gives None, which means
+    auto. Raises DataError, ReadError.
     """
     for of_file, source in detected(paths, kind or "auto", option=option if kind else ""):
         yield from _of_kind(of_file, source, on_bad_tree)
