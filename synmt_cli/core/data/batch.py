@@ -43,7 +43,11 @@ class Batch:
 
     def tokens(self) -> Tensor:
         """The target tokens without padding, (N,)."""
-        flat = self.target_out.flatten()
+        return self.without_padding(self.target_out)
+
+    def without_padding(self, values: Tensor) -> Tensor:
+        """What stands at the target tokens: (B, T, ...) -> (N, ...)."""
+        flat = values.flatten(0, 1)
         return flat if self.real is None else flat.index_select(0, self.real)
 
     def to(self, device: torch.device) -> Batch:

@@ -17,6 +17,7 @@ import numpy as np
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels, PathTree
+from synmt_cli.core.data.pairs import SOURCE, features_in
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.data.ragged_files import Columns, are_seals, mapped
 from synmt_cli.core.data.record_reader import Chunk, CorpusReader
@@ -52,7 +53,7 @@ def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
         "format": FORMAT,
         "order": sys.byteorder,
         "vocabulary": reader.vocabularies.fingerprint,
-        "columns": list(reader.dtypes()),
+        "columns": list(reader.columns.dtypes()),
         "transitions": reader.targets.grammar is not None,
         "max_length": reader.max_length,
         "checked": reader.check is not None,
@@ -77,9 +78,9 @@ def stored(folder: Path, wanted: dict[str, Any]) -> tuple[Corpus, list[str]] | N
         return None
     if len(columns[PATHS].values) % 3:
         return None
-    names = [name.partition(".")[2] for name in columns if name.startswith("source.")]
     paths = PathTree(columns.pop(PATHS).values.reshape(-1, 3))
-    encoding = Encoding(names, Labels(index["labels"]), paths)
+    needs = list(features_in(SOURCE, columns))
+    encoding = Encoding(needs, Labels(index["labels"]), paths)
     left_out, n_treeless = Counter(index["left_out"]), index["n_treeless"]
     corpus = Corpus.of(columns, encoding, [], left_out, n_treeless)
     return corpus, index["sha256"]

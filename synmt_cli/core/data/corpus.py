@@ -11,6 +11,7 @@ import torch
 
 from synmt_cli.core.data.batch import Batch, fill
 from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.pairs import AFTER, N_PIECES, SOURCE, TARGET, features_in
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
@@ -53,22 +54,12 @@ class Corpus:
         n_treeless: int,
         n_of_label: Counter[str] | None = None,
     ) -> Corpus:
-        """A corpus made of columns.
-
-        columns: `source`, `target`, features such as `source.depth`, those of the target such as
-        `after.arc`, and `n_pieces` if targets are transitions.
-        """
-
-        def under(base: str) -> dict[str, Ragged]:
-            named = ((name.partition("."), rows) for name, rows in columns.items())
-            return {own: rows for (group, dot, own), rows in named if dot and group == base}
-
-        source, target = columns["source"], columns["target"]
-        features, target_features = under("source"), under("after")
-        n_pieces = columns["n_pieces"].values if "n_pieces" in columns else None
-        sides = source, target, features, target_features
+        """A corpus made of the columns of pairs."""
+        sides = columns[SOURCE], columns[TARGET], features_in(SOURCE, columns)
+        target_features = features_in(AFTER, columns)
+        n_pieces = columns[N_PIECES].values if N_PIECES in columns else None
         counts = n_treeless, n_of_label or Counter()
-        return cls(*sides, encoding, references, left_out, n_pieces, *counts)
+        return cls(*sides, target_features, encoding, references, left_out, n_pieces, *counts)
 
     def target_pieces_of(self, rows: Array) -> Array:
         """The lengths of the targets of some pairs, in pieces, EOS counted, (len(rows),)."""

@@ -13,14 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from synmt_cli.core.data.corpus import Corpus
-from synmt_cli.core.data.encoding import Encoding, Values
+from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.pairs import SOURCE, Pair, PairColumns, name_in
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.data.ragged_files import Columns, Seals
-from synmt_cli.core.data.targets import HOW, Target, Targets
+from synmt_cli.core.data.targets import HOW, Targets
 from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats import record as records
 from synmt_cli.formats.record import OK, Record
@@ -83,12 +82,10 @@ class CorpusReader:
         """A new encoding for a corpus, whose labels grow."""
         return Encoding(self.needs, Labels(self.labels, growing=True))
 
-    def dtypes(self) -> dict[str, type]:
-        """The columns of a corpus, and the types of their values."""
-        features = {f"source.{name}": Encoding.dtype(name) for name in self.needs}
-        targets = {f"after.{name}": np.int32 for name in self.targets.needs}
-        n_pieces = {} if self.targets.grammar is None else {"n_pieces": np.int32}
-        return {"source": np.int32, **features, "target": np.int32, **targets, **n_pieces}
+    @property
+    def columns(self) -> PairColumns:
+        """The columns of a corpus."""
+        return PairColumns(self.needs, self.targets.needs, self.targets.grammar is not None)
 
     def chunk(self, lines: RecordLines, references: bool = False) -> Chunk:
         """The pairs of some lines. Raises DataError, ConfigError.
@@ -96,10 +93,7 @@ class CorpusReader:
         references: whether to keep raw target lines.
         """
         encoding = Encoding(self.needs, Labels(growing=True))
-        source: list[list[int]] = []
-        features: list[Values] = []
-        target: list[Target] = []
-        n_pieces: list[list[int]] = []
+        pairs: list[Pair] = []
         kept: list[str] = []
         left_out: Counter[str] = Counter()
         n_treeless = 0
@@ -114,24 +108,17 @@ class CorpusReader:
                 continue
             if self.check is not None:
                 self.check(record, place)
-            source.append(self.vocabularies.source.source_ids(record.pieces))
-            target.append(self.targets.target(tokens, place))
-            n_pieces.append([n])
+            ids = self.vocabularies.source.source_ids(record.pieces)
+            target = self.targets.target(tokens, place)
             n_treeless += not record.heads
             n_of_label.update(record.deprels or ())
             for label in record.deprels or ():  # gets an id, whether a feature needs it or not
                 encoding.labels.id(label)
-            features.append(encoding.values(record))
+            pairs.append(Pair(ids, encoding.values(record), target, n))
             if references:
                 joined = self.vocabularies.target.join
                 kept.append(joined(tokens) if record.tgt is None else record.tgt)
-        columns = {"source": Ragged.of(source, np.int32)}
-        columns |= {f"source.{name}": rows for name, rows in encoding.ragged(features).items()}
-        columns["target"] = Ragged.of([one.ids for one in target], np.int32)
-        for name in self.targets.needs:
-            columns[f"after.{name}"] = Ragged.of([one.features[name] for one in target], np.int32)
-        if self.targets.grammar is not None:
-            columns["n_pieces"] = Ragged.of(n_pieces, np.int32)
+        columns = self.columns.of(pairs)
         return Chunk(len(lines.lines), columns, encoding, kept, left_out, n_treeless, n_of_label)
 
     def corpus(
@@ -148,11 +135,12 @@ class CorpusReader:
         left_out: Counter[str] = Counter()
         n_treeless = 0
         n_of_label: Counter[str] = Counter()
-        with Columns(self.dtypes(), folder) as columns:
+        with Columns(self.columns.dtypes(), folder) as columns:
             for chunk in chunks:
                 for name, numbers in encoding.merge(chunk.encoding).items():
-                    rows = chunk.columns[f"source.{name}"]
-                    chunk.columns[f"source.{name}"] = Ragged(numbers[rows.values], rows.offsets)
+                    rows = chunk.columns[name_in(SOURCE, name)]
+                    renumbered = Ragged(numbers[rows.values], rows.offsets)
+                    chunk.columns[name_in(SOURCE, name)] = renumbered
                 columns.append(chunk.columns)
                 kept += chunk.references
                 left_out += chunk.left_out

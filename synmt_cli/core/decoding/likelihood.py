@@ -19,9 +19,10 @@ from torch import Tensor
 
 from synmt_cli.core.data.batch import Batch, by_length
 from synmt_cli.core.data.corpus import Corpus
-from synmt_cli.core.data.encoding import Encoding, Values
-from synmt_cli.core.data.ragged import Array, Ragged
-from synmt_cli.core.data.targets import Target, Targets
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.pairs import Pair, PairColumns
+from synmt_cli.core.data.ragged import Array
+from synmt_cli.core.data.targets import Targets
 from synmt_cli.core.decoding.hypothesis import refuse_nan
 from synmt_cli.core.decoding.translator import SearchSettings, Watch, unchanged
 from synmt_cli.core.model.transformer import Transformer
@@ -29,8 +30,6 @@ from synmt_cli.core.text.vocabulary import UNK, Vocabulary
 from synmt_cli.errors import Place
 from synmt_cli.formats.record import EMPTY, OK, UNPARSED, Record
 from synmt_cli.formats.transitions import length_in_pieces
-
-LOGITS, GPU_LOGITS = 2**21, 2**26  # computed at a time; the cache of a CPU is small
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +45,6 @@ class Likelihood:
     length: int
     unscored: str = ""
     has_unknown: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A source and a target as the models read them."""
-
-    source: list[int]
-    features: Values
-    target: Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +116,15 @@ class TeacherForcing:
         """The pair as models read it. Raises DataError, ConfigError as `Targets.target` does."""
         prepared = self.prepare(record if record.status == OK else record.without_tree())
         ids = self.source.source_ids(prepared.pieces)
-        return Pair(ids, encoding.values(prepared), self.targets.target(tokens, place))
+        target = self.targets.target(tokens, place)
+        return Pair(ids, encoding.values(prepared), target, self.targets.n_pieces(record, tokens))
 
     def _log_probs(self, pairs: Sequence[Pair], encoding: Encoding, watch: Watch) -> list[float]:
         """The log-probability of each target. Raises ConfigError where one is not a number."""
         if not pairs:
             return []
-        corpus = self._corpus(pairs, encoding)
+        columns = PairColumns(encoding.needs, self.targets.needs).of(pairs)
+        corpus = Corpus.of(columns, encoding, [], Counter(), 0)
         order: list[Array] = []
         lengths: list[int] = []
         found: list[Tensor] = []
@@ -152,16 +144,6 @@ class TeacherForcing:
         sums: list[float] = log_probs.tolist()
         return sums
 
-    def _corpus(self, pairs: Sequence[Pair], encoding: Encoding) -> Corpus:
-        columns = {"source": Ragged.of([pair.source for pair in pairs], np.int64)}
-        features = encoding.ragged([pair.features for pair in pairs])
-        columns |= {f"source.{name}": rows for name, rows in features.items()}
-        columns["target"] = Ragged.of([pair.target.ids for pair in pairs], np.int64)
-        for name in self.targets.needs:
-            own = [pair.target.features[name] for pair in pairs]
-            columns[f"after.{name}"] = Ragged.of(own, np.int64)
-        return Corpus.of(columns, encoding, [], Counter(), 0)
-
     def _batches(self, corpus: Corpus) -> Iterator[Array]:
         lengths = corpus.longer_sides_in_pieces(np.arange(len(corpus)))
         yield from by_length(lengths, self.settings.batch_pieces, self.settings.batch_size)
@@ -171,20 +153,8 @@ class TeacherForcing:
         target, found = batch.tokens(), []  # (N,)
         for model in self.models:
             states, _ = model.decode(batch.target, model.encode(batch.source), batch.lengths)
-            flat = states.flatten(0, 1)  # (B * T, D)
-            flat = flat if batch.real is None else flat.index_select(0, batch.real)  # (N, D)
-            found.append(_log_probs(model, flat, target))
+            log_probs, _ = model.judged(batch.without_padding(states), target)
+            found.append(log_probs)
         if len(found) == 1:
             return found[0]
         return torch.stack(found).logsumexp(0) - math.log(len(found))
-
-
-def _log_probs(model: Transformer, states: Tensor, target: Tensor) -> Tensor:
-    """states: (N, D); target: (N,) ids -> log P of each, (N,), some of them at a time."""
-    n_target = model.output.weight.size(0)
-    n = max(1, (LOGITS if states.device.type == "cpu" else GPU_LOGITS) // n_target)
-    found = []
-    for own, y in zip(states.split(n), target.split(n), strict=True):
-        z = model.logits(own).float()  # (n, V)
-        found.append(z.gather(1, y[:, None])[:, 0] - z.logsumexp(-1))
-    return torch.cat(found)

@@ -15,6 +15,8 @@ from synmt_cli.core.model.prefixes import Pass, draw, longest_first, packed_pass
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.transitions.grammar import Grammar
 
+LOGITS, GPU_LOGITS = 2**21, 2**26  # computed at a time; the cache of a CPU is small
+
 
 class Transformer(nn.Module):
     """P(y | x) with optional modifiers on either stack.
@@ -108,6 +110,21 @@ class Transformer(nn.Module):
         weight = self.output.weight
         with torch.autocast(states.device.type, enabled=False):
             return F.linear(states.to(weight.dtype), weight, self.output_bias)
+
+    @torch.no_grad()
+    def judged(self, states: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """log P of each target, (N,), and whether no token is likelier, (N,).
+
+        states: (N, D); target: (N,) ids. The (N, n_target) logits are computed a block at a time.
+        """
+        n_target = self.output.weight.size(0)
+        n = max(1, (LOGITS if states.device.type == "cpu" else GPU_LOGITS) // n_target)
+        log_probs, is_right = [], []
+        for own, y in zip(states.split(n), target.split(n), strict=True):
+            z = self.logits(own).float()  # (n, n_target)
+            log_probs.append(z.gather(1, y[:, None])[:, 0] - z.logsumexp(-1))
+            is_right.append(z.argmax(-1) == y)
+        return torch.cat(log_probs), torch.cat(is_right)
 
     def correct_for(self, arc_weight: float) -> None:
         """Corrects `logits` for the weight that arcs have in the loss.

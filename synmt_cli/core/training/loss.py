@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from synmt_cli.core.model.projection import rounded, with_zeros
@@ -27,7 +26,7 @@ GPU_BLOCK = 2**26  # a GPU has no such cache, and each block costs it a dozen la
 
 
 class Losses(NamedTuple):
-    """Sums over tokens. smoothed: the loss to train on. nll: as in `judged`, without a gradient."""
+    """Sums over tokens. smoothed: the loss to train on. nll: the nats, without a gradient."""
 
     smoothed: Tensor
     nll: Tensor
@@ -74,29 +73,6 @@ def cross_entropy(
     targets have no arcs, or arcs count like other tokens.
     """
     return Losses(*_CrossEntropy.apply(states, output, target, smoothing, rows, arcs))
-
-
-@torch.no_grad()
-def judged(
-    states: Tensor,
-    output: Tensor,
-    target: Tensor,
-    rows: Tensor | None = None,
-    bias: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Like `cross_entropy` -> nats of each token, (N,), and whether it is the likeliest, (N,).
-
-    bias: (V,), added to the logits, which are in single precision, as in `Transformer.logits`.
-    """
-    x = (states if rows is None else states.index_select(0, rows)).to(output.dtype)
-    nll, is_right = [x.new_zeros(0, dtype=torch.float32)], [target.new_zeros(0, dtype=torch.bool)]
-    for block in _blocks(x.size(0), _at_once(output, BLOCK)):
-        with torch.autocast(x.device.type, enabled=False):
-            z = F.linear(x[block], output, bias).float()  # (block, V)
-        y = target[block]  # (block,)
-        nll.append(z.logsumexp(-1) - z.gather(1, y[:, None])[:, 0])
-        is_right.append(z.argmax(-1) == y)
-    return torch.cat(nll), torch.cat(is_right)
 
 
 def _factors(states: Tensor, output: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:

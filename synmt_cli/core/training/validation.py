@@ -22,7 +22,6 @@ from synmt_cli.core.text import tokenizers
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.training.batches import cut
 from synmt_cli.core.training.events import TokenFigures
-from synmt_cli.core.training.loss import judged
 
 
 def room_on(device: torch.device) -> Room:
@@ -101,10 +100,8 @@ class Validation:
             memory = model.encode(batch.source)
             states, _ = model.decode(batch.target, memory, batch.lengths)  # (B, T, D)
             target = batch.tokens()  # (N,)
-            nll, is_right = judged(
-                states.flatten(0, 1), model.output.weight, target, batch.real, model.output_bias
-            )
-            each = torch.stack((torch.ones_like(nll), nll, is_right)).to(sums.dtype)  # (3, N)
+            log_probs, is_right = model.judged(batch.without_padding(states), target)  # (N,)
+            each = torch.stack((torch.ones_like(log_probs), -log_probs, is_right)).to(sums.dtype)
             sums[0] += each.sum(1)
             if is_arc is not None:
                 sums[1] += (each * is_arc[target]).sum(1)

@@ -11,7 +11,7 @@ from support.models import small
 
 from synmt_cli.core.model.inference_linear import replace_linear_layers
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.training.loss import ArcLoss, cross_entropy, judged
+from synmt_cli.core.training.loss import ArcLoss, cross_entropy
 from synmt_cli.core.transitions.grammar import OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import Move
 
@@ -58,17 +58,17 @@ def test_search_dev_and_the_log_of_training_read_the_same_logits(precision, tole
     plain = states @ net.output.weight.T
     expected = plain - math.log(0.3) * torch.tensor([0, 0, 0, 0, 1, 1])
     targets = torch.arange(7) % len(MOVES)
-    nats, is_right = judged(states, net.output.weight, targets, bias=net.output_bias)
-    torch.testing.assert_close(nats, -expected.log_softmax(-1)[range(7), targets])
+    log_probs, is_right = net.judged(states, targets)
+    torch.testing.assert_close(log_probs, expected.log_softmax(-1)[range(7), targets])
     assert torch.equal(is_right, expected.argmax(-1) == targets)
     arcs = ArcLoss(torch.from_numpy(GRAMMAR.is_arc), 0.3, 0.2, net.output_bias)
     for dtype in (torch.float32, torch.bfloat16):
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype != torch.float32), torch.no_grad():
             found = net.logits(states)
-            again, _ = judged(states, net.output.weight, targets, bias=net.output_bias)
+            again, _ = net.judged(states, targets)
             trained = cross_entropy(states, net.output.weight, targets, 0.1, arcs=arcs)
         torch.testing.assert_close(found, expected)  # in bf16 a score of 10 is rounded to 1/16
-        torch.testing.assert_close(again, nats)
+        torch.testing.assert_close(again, log_probs)
         logits = (states.to(dtype) @ net.output.weight.to(dtype).T).float() + net.output_bias
         of_training = -logits.log_softmax(-1)[range(7), targets]
         torch.testing.assert_close(trained.nll, of_training.sum())
