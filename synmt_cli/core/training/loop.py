@@ -23,7 +23,7 @@ from synmt_cli.core.run import tensors
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
-from synmt_cli.core.training.device import compiled
+from synmt_cli.core.training.device import compiled, generators
 from synmt_cli.core.training.device.loss_scale import LossScale
 from synmt_cli.core.training.device.prefetch import prefetch
 from synmt_cli.core.training.device.transfer import Transfer
@@ -182,7 +182,7 @@ class Trainer:
         if self.ranks.size > 1 or self.state.step:
             seed = self.settings.seed, self.state.step, self.ranks.rank
             torch.manual_seed(int(np.random.default_rng(seed).integers(2**63)))
-        self.state.random = checkpoint.random_states(self.device)
+        self.state.random = generators.states(self.device)
 
     def seconds_of_update(self, budget: float, most: int) -> float:
         """The mean time of up to `most` updates of all lengths, after a first. Changes the model.
@@ -218,7 +218,7 @@ class Trainer:
     def events(self, request: signals.Request, time_limit: float | None) -> Iterator[Event]:
         """Trains until it is over, `request` asks for an end, or time_limit seconds have passed."""
         deadline = time.monotonic() + time_limit if time_limit else math.inf
-        checkpoint.restore_random(self.state.random, self.device)
+        generators.restore(self.state.random, self.device)
         self.model.train()
         with contextlib.closing(self._updates_since(self.state.epoch, self.state.batch)) as updates:
             yield from self._go_on(updates, request, deadline)
@@ -290,9 +290,9 @@ class Trainer:
             if counts:
                 sums += self._backward(batch, 1 / update.n_tokens).stacked(self._losses)
             else:  # leaves the generators as if nothing had been passed
-                random = checkpoint.random_states(self.device)
+                random = generators.states(self.device)
                 self._backward(batch, 0.0)
-                checkpoint.restore_random(random, self.device)
+                generators.restore(random, self.device)
         step = self.state.step + 1
         self._unread.append((step, update.n_tokens, self.share.reduce(sums)))
         if self.device.type == "cpu":  # nobody waits for a CPU
@@ -300,7 +300,7 @@ class Trainer:
         self._apply(step)
         self.state.step = step
         self.state.epoch, self.state.batch = update.epoch, update.batch
-        self.state.random = checkpoint.random_states(self.device)
+        self.state.random = generators.states(self.device)
         return len(update.batches)
 
     @contextlib.contextmanager

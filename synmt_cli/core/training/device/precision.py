@@ -18,8 +18,8 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Precision, Training
 from synmt_cli.core.training.batches import of_epoch, passes
+from synmt_cli.core.training.device import generators
 from synmt_cli.core.training.gradient import backward
-from synmt_cli.core.training.saving import checkpoint
 
 LEAST = 1000  # updates; a shorter run ends before timing would pay
 PAYS = 1.1  # how many times as fast bf16 has to be: timing is not exact
@@ -46,7 +46,7 @@ def choose(
         return untimed
     if n_updates < LEAST:
         return "fp32", f"runs under {LEAST:,} updates are not timed"
-    random = checkpoint.random_states(device)
+    random = generators.states(device)
     was_training = model.training
     model.train()
     try:
@@ -60,7 +60,7 @@ def choose(
     finally:
         model.zero_grad()
         model.train(was_training)
-        checkpoint.restore_random(random, device)
+        generators.restore(random, device)
     return decided(slow / n / (fast / n_fast))
 
 

@@ -23,11 +23,11 @@ from torch import Tensor
 from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.directory import OPTIMIZER, STATE, WEIGHTS, Run, read_state
+from synmt_cli.core.training.device import generators
 from synmt_cli.errors import ConfigError, SynmtError, cannot_create
 from synmt_cli.io import json_files, regular_files, writing
 
 KINDS = ("exp_avg", "exp_avg_sq", "step")  # of the optimizer's tensors, KIND.PARAMETER
-RANDOM = "random."
 
 
 @dataclass(slots=True)
@@ -108,21 +108,6 @@ class TrainingState:
         """The least nll of all validations; after an early version, the best one's, if known."""
         known = (self.least_nll, self.best_nll)
         return next((nll for nll in known if nll is not None), math.inf)
-
-
-def random_states(device: torch.device) -> dict[str, Tensor]:
-    """The states of torch's generators that training draws from."""
-    states = {f"{RANDOM}cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states[f"{RANDOM}cuda"] = torch.cuda.get_rng_state(device)
-    return states
-
-
-def restore_random(states: Mapping[str, Tensor], device: torch.device) -> None:
-    """Sets the generators to what `random_states` returned."""
-    torch.set_rng_state(states[f"{RANDOM}cpu"])
-    if device.type == "cuda" and f"{RANDOM}cuda" in states:
-        torch.cuda.set_rng_state(states[f"{RANDOM}cuda"], device)
 
 
 def save(
@@ -235,7 +220,7 @@ def load(
     path = folder / OPTIMIZER
     saved, _ = tensors.read(path, partial(_check_moments, share.model, path))
     state = TrainingState(**read_state(folder, step))
-    state.random = {key: saved.pop(key) for key in list(saved) if key.startswith(RANDOM)}
+    state.random = {key: saved.pop(key) for key in list(saved) if key.startswith(generators.PREFIX)}
     moments: dict[str, dict[str, Tensor]] = defaultdict(dict)  # of each parameter, by kind
     for key, value in saved.items():
         kind, name = key.split(".", 1)
@@ -263,15 +248,15 @@ def _check_moments(
 
     saved: moments and generator states, with values or, on the meta device, without.
     """
-    if f"{RANDOM}cpu" not in saved:
+    if generators.CPU not in saved:
         raise ConfigError(f"{path}: the state of the generator is missing")
-    if about.get("step") != "0" and all(key.startswith(RANDOM) for key in saved):
+    if about.get("step") != "0" and all(key.startswith(generators.PREFIX) for key in saved):
         raise ConfigError(f"{path}: the moments of the parameters are missing")
     parameters = dict(model.named_parameters())
     for key in sorted(saved):
         kind, _, name = key.partition(".")
-        if key.startswith(RANDOM):
-            problem = _of_generator(name, saved[key])
+        if key.startswith(generators.PREFIX):
+            problem = generators.problem(key, saved[key])
         elif kind in KINDS and name in parameters:
             problem = _of_moment(kind, saved[key], parameters[name])
             # A parameter that no forward pass uses has no moments; any other has all of them.
@@ -282,19 +267,6 @@ def _check_moments(
             problem = "is not part of the optimizer"
         if problem:
             raise ConfigError(f"{path}: {key} {problem}")
-
-
-def _of_generator(name: str, state: Tensor) -> str:
-    """What is wrong with a generator state, or "". A GPU's is checked when it is used."""
-    like = torch.get_rng_state()
-    is_cpu = name.startswith("cpu")
-    fits = state.dtype == like.dtype and (state.shape == like.shape or not is_cpu)
-    if fits and is_cpu and not state.is_meta:
-        try:
-            torch.Generator().set_state(state)
-        except RuntimeError:
-            fits = False
-    return "" if fits else "is not a generator state"
 
 
 def _of_moment(kind: str, moment: Tensor, parameter: Tensor) -> str:
