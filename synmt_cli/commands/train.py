@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import datetime
-import math
 import os
 import re
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from synmt_cli import console, signals
-from synmt_cli.commands import Manual, completion, options
+from synmt_cli.commands import (
+    Manual,
+    completion,
+    options,
+    train_estimate,
+    train_notes,
+    train_progress,
+)
 from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import (
     PeerLost,
@@ -34,15 +35,12 @@ from synmt_cli.core.distributed.launch import (
 from synmt_cli.core.options import SEED
 from synmt_cli.core.run.presets import AUTO
 from synmt_cli.core.variants import own_file
-from synmt_cli.errors import Stopped, UsageError, counted, quoted
+from synmt_cli.errors import Stopped, UsageError, quoted
 from synmt_cli.io import memory
 
 if TYPE_CHECKING:
     from synmt_cli.core.distributed.ranks import Ranks
     from synmt_cli.core.run.config import Choice, Config
-    from synmt_cli.core.run.directory import Run
-    from synmt_cli.core.training.events import Event, Pulse, Validated
-    from synmt_cli.core.training.length import Length
     from synmt_cli.core.training.loop import Trainer
     from synmt_cli.core.training.pretrained import Pretrained
     from synmt_cli.core.training.session import Session
@@ -75,11 +73,6 @@ MANUAL = Manual(
         *("featurize", "variants", "settings", "config", "multitask", "translate", "average"),
     ),
 )
-METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
-TRIAL = 5.0, 20  # seconds and updates at most that --dry-run times
-ALONE = 0.75  # of the processor's time: with less, another forecast would differ much
-SOME, SETTLED = 20, 10.0  # updates and seconds after which the speed is known
-COSTLY = 3, 1 / 3  # so many validations should not take more than this share of the time
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -330,7 +323,7 @@ def train(
                 console.warn("these figures are for one process: --dry-run does not count --nproc")
             with console.progress("reading", unit="records") as bar:
                 session = open_it(watch=bar.advance)
-            show_estimate(session, choice, run)
+            train_estimate.show(session, choice, run)
             return 0
         joined = ranks.joined(ranks.own_device(device), request)
         with left_to_launcher(), joined as together:
@@ -398,9 +391,9 @@ def run_training(
             refuse_unwritable(Path(tensorboard))
         with console.progress("reading", unit="records") as bar:
             session = open_it(place, ranks, bar.advance)
-        report_left_out(session)
-        session = settled(session, choice, place)
-        warn_of_tokenizer(session)
+        train_notes.report_left_out(session)
+        session = train_notes.settled(session, choice, place)
+        train_notes.warn_of_tokenizer(session)
         trainer = session.trainer(place, ranks, request)
         trainer.guard = refuse_moved
         is_resumed, first_step = trainer.resume(), trainer.state.step
@@ -416,10 +409,10 @@ def run_training(
                     "not compare with runs that end there"
                 )
         else:
-            report_beginning(session, trainer)
+            train_notes.report_beginning(session, trainer)
         length = Length.of(session.train, trainer.settings)
-        announce(trainer, length)
-        follow(trainer, events, place, tensorboard, length)
+        train_notes.announce(trainer, length)
+        train_progress.follow(trainer, events, place, tensorboard, length)
     return 0
 
 
@@ -431,55 +424,6 @@ def passed_limit(trainer: Trainer) -> str:
     if 0 < settings.max_epochs <= state.epoch:  # epochs before that of the last update
         return f"max_epochs = {settings.max_epochs}"
     return ""
-
-
-def settled(session: Session, choice: Choice, place: Run | None = None) -> Session:
-    """The session with its final settings. Reports those that nobody named."""
-    session, notes = session.settled(choice, place)
-    for line in notes:
-        console.info(line)
-    return session
-
-
-def announce(trainer: Trainer, length: Length) -> None:
-    """Says what will run, and warns if bf16, which another machine may have chosen, is slow."""
-    from synmt_cli.core.run.device import has_bf16
-
-    for line in described(trainer, length):
-        console.info(line)
-    if trainer.settings.precision == "bf16" and not has_bf16(trainer.device):
-        console.warn(
-            "this device has no bf16 and emulates it, which can take several times as long as fp32 "
-            "(training.precision)"
-        )
-
-
-def described(trainer: Trainer, length: Length) -> Iterator[str]:
-    """Yields lines for people that say what will run."""
-    n_parameters, n = sum(p.numel() for p in trainer.model.parameters()), passes(length)
-    yield (
-        f"{n_parameters:,} parameters; {counted(length.updates, 'update')} of about "
-        f"{length.tokens:,.0f} target tokens, {n} pass{'es' * (n != '1')} over the data"
-    )
-    why = f" ({trainer.why})" if trainer.why else ""
-    yield f"{machine(trainer)}, precision {trainer.settings.precision}{why}"
-
-
-def passes(length: Length) -> str:
-    """The number of passes over the data, rounded for people."""
-    return f"{length.passes:,.0f}" if length.passes >= 10 else f"{length.passes:.2g}"
-
-
-def machine(trainer: Trainer) -> str:
-    """The device, and how many threads or processes use it."""
-    import torch
-
-    name = str(trainer.device)
-    if trainer.device.type == "cuda":
-        name = f"{name} ({torch.cuda.get_device_name(trainer.device)})"
-    elif (n := torch.get_num_threads()) > 1:
-        name = f"{name} with {n} threads"
-    return f"{trainer.ranks.size} processes, {name}" if trainer.ranks.size > 1 else name
 
 
 def resolve(
@@ -514,42 +458,6 @@ def seconds(text: str) -> float | None:
     return float(match[1]) * UNITS[match[2]]
 
 
-def report_left_out(session: Session) -> None:
-    """Says how many pairs are trained on, and how many records are left out or have no tree."""
-    from synmt_cli.core.data import unseen_labels
-    from synmt_cli.core.run.building import grammar, needs
-
-    rules = grammar(session.config, session.vocabularies)
-    for name, corpus in (("training", session.train), ("dev", session.dev)):
-        if corpus is None:
-            continue
-        parts = ""
-        if rules is not None:
-            n_arcs = int(rules.is_arc[corpus.target.values].sum())
-            parts = f" ({corpus.n_tokens - n_arcs:,} pieces, {n_arcs:,} transitions)"
-        console.info(f"{len(corpus):,} {name} pairs, {corpus.n_tokens:,} target tokens{parts}")
-        for reason, n in sorted(corpus.left_out.items()):
-            console.warn(f"{n:,} {name} records left out: {reason}")
-        if corpus.n_treeless and needs(session.config, training=corpus is session.train):
-            problem = "have no tree: their pieces stand for themselves"
-            console.warn(f"{corpus.n_treeless:,} of {len(corpus):,} {name} pairs {problem}")
-    if session.dev is not None:
-        for line in unseen_labels.warnings(session.dev.n_of_label, session.dev.encoding):
-            console.warn(f"{session.inputs.dev}: {line}")
-
-
-def warn_of_tokenizer(session: Session) -> None:
-    """Says that BLEU in validations will mean little for targets without spaces between words."""
-    from synmt_cli.core.text import scripts
-
-    training = session.config.training
-    if session.dev is None or training.metric != "bleu":
-        return
-    if writing := scripts.misread(session.dev.references, training.tokenize):
-        advice = writing.advice(training.tokenize, "--set training.tokenize=")
-        console.warn(f"the targets of {session.inputs.dev} have {advice}")
-
-
 def try_variants(config: Config) -> None:
     """Tries the variants in the user's own file. Raises ConfigError; says once what is doubtful.
 
@@ -562,184 +470,3 @@ def try_variants(config: Config) -> None:
     for line in trial.of(config):
         if os.environ.get("RANK", "0") == "0":
             console.warn(line)
-
-
-def report_beginning(session: Session, trainer: Trainer) -> None:
-    """Says which model's weights a run begins with, and what is new to that model."""
-    if pretrained := session.inputs.pretrained:
-        labels = session.train.encoding.labels
-        for line in pretrained.introduction(trainer.model, trainer.vocabularies, labels):
-            console.info(line)
-        console.info(f"preset {session.config.preset}, except for its [model]")
-
-
-def show_estimate(session: Session, choice: Choice, folder: str) -> None:
-    """Prints the figures of --dry-run. folder: that of a run, new or begun; "" without one."""
-    from synmt_cli.core.distributed.ranks import Ranks
-    from synmt_cli.core.run.directory import Run
-    from synmt_cli.core.training.device.memory_estimate import estimate
-    from synmt_cli.core.training.length import Length
-
-    report_left_out(session)
-    place = Run(Path(folder)) if folder else None
-    session = settled(session, choice, place)
-    warn_of_tokenizer(session)
-    trainer = session.trainer(place, Ranks(), is_trial=True)
-    if not (place and place.steps()):
-        report_beginning(session, trainer)
-    length = Length.of(session.train, trainer.settings)
-    announce(trainer, length)
-    figures = estimate(trainer.model, session.train, trainer.settings)
-    memory = figures.pop("memory")
-    for name, value in figures.items():
-        typer.echo(f"{name}\t{value}")
-    typer.echo(f"memory (about)\t{memory / 2**20:.0f} MiB")
-    typer.echo(f"updates\t{length.updates}")
-    typer.echo(f"passes over the data\t{passes(length)}")
-    typer.echo(f"preset\t{session.config.preset}")
-    typer.echo(f"device\t{machine(trainer)}")
-    typer.echo(f"precision\t{trainer.settings.precision}")
-    seconds, share = timed(trainer)
-    typer.echo(f"seconds per update\t{seconds:.3g}")
-    typer.echo(f"time without validations\t{forecast(seconds * length.updates, share)}")
-
-
-def timed(trainer: Trainer) -> tuple[float, float]:
-    """The seconds of an update, and the share of the processor's time that other work left to it.
-
-    The share is 1 where it cannot be told: on a GPU, and with more threads than processors, which
-    wait for each other.
-    """
-    import torch
-
-    from synmt_cli import pool
-
-    # With a processor for each thread, this one computes all the time, unless other work has it.
-    begin, worked = time.perf_counter(), time.thread_time()
-    seconds = trainer.seconds_of_update(*TRIAL)
-    share = (time.thread_time() - worked) / (time.perf_counter() - begin)
-    is_told = trainer.device.type == "cpu" and torch.get_num_threads() <= pool.n_processes(0)
-    return seconds, share if is_told else 1.0
-
-
-def forecast(seconds: float, share: float) -> str:
-    """How long a training takes, also without other work if that makes a great difference.
-
-    >>> forecast(7200, 0.95)
-    '2.0 h'
-    >>> forecast(7200, 0.5)
-    '2.0 h (1.0 h without other work, which took 50% of the processor)'
-    """
-    now = console.duration(seconds)
-    alone = console.duration(seconds * share)
-    if share > ALONE or alone == now:
-        return now
-    return f"{now} ({alone} without other work, which took {1 - share:.0%} of the processor)"
-
-
-class Watch:
-    """Shows what training does. Says once when it will end, and once if validations take long."""
-
-    def __init__(self, bar: console.Progress, length: Length, validate_every: int) -> None:
-        self._bar, self._length, self._every = bar, length, validate_every
-        self._first, self._begin, self._told = bar.done, time.monotonic(), False
-        self._since: float | None = None  # when the current validation began
-        self._n_validations, self._validating = 0, 0.0  # how many have ended, and their seconds
-
-    def __call__(self, pulse: Pulse) -> None:
-        """Moves the bar."""
-        note = f"epoch {pulse.epoch}, {pulse.doing}"
-        if not pulse.doing:
-            rate = f"{pulse.tokens_per_second:,.0f} tokens/s"
-            nll = "" if math.isnan(pulse.nll) else f"nll {pulse.nll:.3f}, "
-            note = f"epoch {pulse.epoch}, {nll}{rate}"
-            self._since = None
-        elif self._since is None:
-            self._since = time.monotonic()
-        self._bar.advance(pulse.step - self._bar.done, note)
-        is_known = pulse.step - self._first >= SOME and time.monotonic() - self._begin >= SETTLED
-        if is_known and not self._told and not pulse.doing:
-            self._told = True
-            self._tell(pulse)
-
-    def validated(self) -> None:
-        """Notes that a validation is over."""
-        now = time.monotonic()
-        if self._since is not None:
-            self._validating += now - self._since
-        self._since = None
-        self._n_validations += 1
-        n, share = COSTLY
-        taken = self._validating / max(now - self._begin, 1e-9)
-        if self._n_validations == n and taken > share:
-            console.info(
-                f"validations have taken {taken:.0%} of the time: with training.validate_every "
-                f"above {self._every} there are fewer, also in a resumed run"
-            )
-
-    def _tell(self, pulse: Pulse) -> None:
-        seconds = (self._length.updates - pulse.step) * self._length.tokens
-        seconds /= max(pulse.tokens_per_second, 1e-9)
-        end = datetime.datetime.now() + datetime.timedelta(seconds=min(seconds, 1e9))
-        console.info(
-            f"{pulse.tokens_per_second:,.0f} tokens/s: all updates take about "
-            f"{console.duration(seconds)}, until {end:%Y-%m-%d %H:%M}, without validations"
-        )
-
-
-def follow(
-    trainer: Trainer, events: Iterable[Event], place: Run, tensorboard: str, length: Length
-) -> None:
-    """Shows and records every event. Raises Stopped where the run can be resumed.
-
-    tensorboard: the folder of its events, or "".
-    """
-    from synmt_cli.core.training.events import Ended, Report, Restored, Saved, Validated
-    from synmt_cli.core.training.saving.metrics import Metrics
-    from synmt_cli.core.training.saving.tensorboard import EventFile
-
-    step = trainer.state.step
-    with contextlib.ExitStack() as stack:
-        board = [contextlib.closing(EventFile(Path(tensorboard)))] if tensorboard else []
-        also = [stack.enter_context(file).add for file in board]
-        is_validated = trainer.state.validated == step
-        metrics = Metrics(place, step, *also, is_validated=is_validated, guard=trainer.guard)
-        bar = stack.enter_context(console.progress("training", length.updates, "steps", done=step))
-        watch = trainer.watch = Watch(bar, length, trainer.settings.validate_every)
-        for event in events:
-            match event:
-                case Report():
-                    metrics.add({"event": "train", **dataclasses.asdict(event)})
-                case Validated():
-                    console.info(validation(event))
-                    watch.validated()
-                    fields = dataclasses.asdict(event)
-                    known = {name: value for name, value in fields.items() if value is not None}
-                    metrics.add({"event": "dev", **known})
-                case Saved():
-                    console.debug(f"saved step {event.step:,}")
-                case Restored():
-                    console.warn(
-                        f"model.safetensors was missing: written again from step {event.step:,}"
-                    )
-                case Ended():
-                    if not event.finished:
-                        raise Stopped(
-                            f"stopped at step {event.step:,} ({event.reason}) and saved; "
-                            "the same command resumes"
-                        )
-                    how = event.reason
-                    console.info(f"done at step {event.step:,} ({how}): {place.folder}")
-
-
-def validation(event: Validated) -> str:
-    """The line that shows a validation."""
-    figures = f"perplexity {event.perplexity:.2f}"
-    if event.words and event.arcs:
-        figures += f" (words {event.words.perplexity:.2f}, arcs {event.arcs.perplexity:.2f})"
-    if event.metric != "loss":
-        figures += f", {METRICS[event.metric]} {event.value:.2f}"
-    if event.closed is not None:
-        figures += f" ({event.closed:,} trees closed)"
-    better = ", best" if event.best else ""
-    return f"step {event.step:,} (epoch {event.epoch}): dev {figures}{better}"

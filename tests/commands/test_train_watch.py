@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from synmt_cli import console
-from synmt_cli.commands.train import Watch, forecast, timed
+from synmt_cli.commands.train_estimate import forecast, timed
+from synmt_cli.commands.train_progress import Watch
 from synmt_cli.core.training.events import Pulse
 from synmt_cli.core.training.length import Length
 
