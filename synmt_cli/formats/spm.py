@@ -31,12 +31,14 @@ class Making:
     """How a model was made. type: a value of TYPES. normalization: a rule's name, or "".
 
     space_as_suffix: whether the mark for a space ends a piece instead of beginning one.
+    dummy_prefix: whether a mark for a space is put before each text.
     """
 
     type: str
     normalization: str
     byte_fallback: bool
     space_as_suffix: bool
+    dummy_prefix: bool
 
 
 def making(model: bytes) -> Making:
@@ -49,6 +51,7 @@ def making(model: bytes) -> Making:
         normalization=_checked(normalizer.get(_NAME, b""), bytes).decode("utf-8", "replace"),
         byte_fallback=bool(trainer.get(_BYTE_FALLBACK, 0)),
         space_as_suffix=bool(trainer.get(_SPACE_AS_SUFFIX, 0)),
+        dummy_prefix=bool(normalizer.get(_ADD_DUMMY_PREFIX, 1)),
     )
 
 

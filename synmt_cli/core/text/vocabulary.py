@@ -81,40 +81,37 @@ class Vocabulary:
         """The pieces of a text and [begin, end) of each in its characters.
 
         A piece that begins a word starts at the space before it. A piece that stands for no
-        character (the mark before a word) is empty. The bytes of one character, and the pieces of
+        character (the mark before the text) is empty. The bytes of one character, and the pieces of
         what it is normalized to, share its place.
         """
         pieces = self.pieces(text)
         if "".join(pieces) == SPACE + text.replace(" ", SPACE):  # nothing is normalized: count
             ends = [end - 1 for end in accumulate(map(len, pieces))]
             return pieces, list(zip([0, *ends[:-1]], ends, strict=True))
-        mapping = self._processor.encode_as_offset_mapping(text)
-        offsets = mapping["offsets"]
-        # If one character becomes several pieces, its bytes or what it is normalized to, the
-        # library gives the character to the last of them alone.
-        for i in range(len(offsets) - 2, -1, -1):
-            if offsets[i][0] == offsets[i][1] and mapping["pieces"][i] != SPACE:
-                offsets[i] = offsets[i + 1]
-        if len(pieces) > len(mapping["pieces"]):
-            places = zip(mapping["pieces"], offsets, strict=True)
-            offsets = [part for piece, place in places for part in self._places(text, piece, place)]
-        return pieces, offsets
+        return pieces, [*self._places(text, pieces)]
 
-    def _places(self, text: str, piece: str, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        """The places of the parts of a piece of the library, which is at `place`.
+    def _places(self, text: str, pieces: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Yields [begin, end) of each piece in the text.
 
-        Unknown words have their own places in the text, or share `place` if they cannot be told
-        apart. The characters of a symbol's look-alike share one place.
+        The pieces spell the normalized text, and the library says where each of its characters
+        comes from. All characters that come from the same place share it.
         """
-        parts, (begin, end) = self._apart([piece]), place
-        known = [place] * len(parts)
-        for word in (r" *[^ ]+", r"\s*\S+"):  # normalization may make spaces of white space
-            words = [match.span() for match in re.finditer(word, text[begin:end])]
-            if len(words) == len(parts) > 1:
-                known = [(begin + first, begin + last) for first, last in words]
-                break
-        for part, own in zip(parts, known, strict=True):
-            yield from [own] * len(self.without_symbols([part]))
+        normalized, starts = self._processor.normalize(text, with_offsets=True)
+        ends = starts[1:]
+        for i in reversed(range(len(ends) - 1)):
+            if starts[i] == starts[i + 1]:
+                ends[i] = ends[i + 1]
+        if ends and self.making.dummy_prefix:
+            ends[0] = starts[0]  # the mark before the text stands for nothing
+        at = n_left = 0  # the next character, and how many of its bytes are still to come
+        for piece in pieces:
+            if piece not in self._bytes:
+                yield starts[at], ends[at + len(piece) - 1]
+                at += len(piece)
+                continue
+            yield starts[at], ends[at]
+            n_left = (n_left or len(normalized[at].encode())) - 1
+            at += not n_left
 
     def _apart(self, pieces: list[str]) -> list[str]:
         """The pieces, in a vocabulary of words with each unknown word as a piece of its own.

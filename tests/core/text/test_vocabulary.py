@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, sentencepiece
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.errors import ConfigError, DataError, Unavailable, UsageError
+from synmt_cli.formats.spm import without_prefix
 
 TEXT = [
     *("the dog sees the cat .", "a cat sees the dogs .", "the dogs sleep in the garden"),
@@ -234,3 +235,47 @@ def test_the_pieces_of_what_a_character_is_normalized_to_share_its_place():
             of[character] += piece
     assert of["…"] == "..."
     assert of["½"].removeprefix("▁") == "1⁄2"
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("a ½ cup", {"½": "▁1⁄2", "cup": "▁cup"}),
+        ("½ ²a", {"½": "▁1⁄2", "²": "▁2", "a": "a"}),
+        ("xﬁ №5", {"ﬁ": "fi", "№": "▁No", "5": "5"}),
+        ("by ﷺ said", {"ﷺ": "▁صلى▁الله▁عليه▁وسلم", "said": "▁said"}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("type", "byte_fallback"), [("bpe", False), ("bpe", True), ("char", False)]
+)
+def test_every_piece_of_an_expansion_has_the_place_of_its_character(
+    text, places, type, byte_fallback
+):
+    size = 350 if byte_fallback else 45 if type == "char" else 80
+    settings = VocabularySettings(size, type, normalization="nfkc", byte_fallback=byte_fallback)
+    vocabulary = Vocabulary(train([*TEXT, "5 fo", "⁄2", *["1 N a2 xi y"] * 20], settings))
+    pieces, offsets = vocabulary.encode(text)
+    for word, expected in places.items():
+        begin, end = text.index(word), text.index(word) + len(word)
+        inside = [p for p, (b, e) in zip(pieces, offsets, strict=True) if b < end and e > begin]
+        assert vocabulary.join(inside) == vocabulary.join([expected])
+
+
+def test_the_mark_before_a_text_stands_for_nothing_only_where_the_model_puts_one():
+    text = "´a"  # NFKC: a space and an accent
+    settings = VocabularySettings(40, "char", normalization="nfkc")
+    model = train([*TEXT, "\u0301 \u0301a"], settings)
+    pieces, offsets = Vocabulary(model).encode(text)
+    assert (pieces[0], offsets[0]) == ("▁", (0, 0))
+    assert offsets[1:] == [(0, 1), (1, 2)]
+    assert Vocabulary(without_prefix(model)).encode(text)[1] == offsets[1:]
+
+
+def test_unknown_words_of_a_vocabulary_of_words_have_their_own_places():
+    settings = VocabularySettings(size=8, type="word", normalization="nfkc")
+    vocabulary = Vocabulary(train(["the dog sees the cat", "the cat sees"] * 2, settings))
+    text = "Qwertz Asdf´s Yxcvb"  # the accent begins a word
+    pieces, offsets = vocabulary.encode(text)
+    assert pieces == ["▁Qwertz", "▁Asdf", "▁\u0301s", "▁Yxcvb"]
+    assert offsets == [(0, 6), (6, 11), (11, 13), (13, 19)]
