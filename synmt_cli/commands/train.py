@@ -233,11 +233,11 @@ def train(
     resumed run. Give each run its own folder, and point tensorboard --logdir at their parent. It
     needs tensorboardX: pip install 'synmt-cli[tensorboard]'.
 
-    --preset auto, the default, is tiny for fewer than 1,000,000 target tokens (pieces), small for
-    fewer than 5,000,000 or without a GPU, and else base; tiny and small end after 100 epochs at
-    most. --precision auto is bf16 on a GPU that supports it, and on a CPU that does if a few timed
-    batches are faster (runs under 1,000 updates are not timed), else fp32. A run keeps what it
-    began with.
+    --preset auto, the default, is tiny for fewer than 1,000,000 target tokens (pieces), or fewer
+    than 2,000,000 without a GPU; small for fewer than 5,000,000, or for any number without a GPU;
+    and else base. tiny and small end after 100 epochs at most. --precision auto is bf16 on a GPU
+    that supports it, and on a CPU that does if a few timed batches are faster (runs under 1,000
+    updates are not timed), else fp32. A run keeps what it began with.
 
     The best model is that of the validation with the best training.metric, BLEU by default; if
     several are exactly equal, the one with the lowest perplexity.

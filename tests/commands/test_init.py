@@ -703,10 +703,10 @@ def test_text_that_looks_like_records_is_text(run, given, tmp_path, forked):
 def test_all_models_of_an_experiment_have_the_size_that_the_text_asks_for(run, tmp_path):
     """Records with trees or tasks have more tokens: with `--preset auto` models would be larger."""
     for side in ("en", "de"):
-        (tmp_path / side).write_text("".join(f"{i:0395}\n" for i in range(10_100)))
+        (tmp_path / side).write_text("".join(f"{i:0395}\n" for i in range(20_200)))
     options = ["--src", tmp_path / "en", "--tgt", tmp_path / "de", *PLAIN]
     done = run("init", tmp_path / "e", *options)
-    assert b"preset small: about 1,0" in done.stderr
+    assert b"preset small: about 2,0" in done.stderr
     assert "PRESET := small\n" in (tmp_path / "e/Makefile").read_text()
     nowhere = {"PATH": str(tmp_path)}
     done = run("init", tmp_path / "f", *options, "--preset", "base", env=nowhere)

@@ -38,9 +38,9 @@ from typing import Any, Literal
 Tables = dict[str, Any]
 AUTO = "auto"  # one of SIZES, by the data and the device
 SIZES = ("base", "small", "tiny")
-# The least number of target tokens, EOS counted, of a corpus for `small` and for `base`;
-# docs/decisions/0029-sizes-by-the-data.md says why.
-FOR_SMALL, FOR_BASE = 1_000_000, 5_000_000
+# The least number of target tokens, EOS counted, of a corpus for `small` (on a GPU and on a
+# processor) and for `base`; docs/decisions/0029-sizes-by-the-data.md says why.
+FOR_SMALL, FOR_SMALL_ON_CPU, FOR_BASE = 1_000_000, 2_000_000, 5_000_000
 MOST_PASSES = 100  # over a small corpus: more only learn it by heart
 
 # As in Vaswani et al. (2017), without the peak learning rate; a toolkit's own values override it.
@@ -231,13 +231,18 @@ def by_data(n_tokens: int, device: str) -> tuple[Literal["tiny", "small", "base"
     """The preset for so many target tokens on a kind of device (`cpu`, `cuda`), and why.
 
     >>> by_data(480_000, "cpu")
-    ('tiny', '480,000 target tokens are fewer than 1,000,000')
+    ('tiny', '480,000 target tokens are fewer than 2,000,000')
     """
     have = f"{n_tokens:,} target tokens are"
-    if n_tokens < FOR_SMALL:
-        return "tiny", f"{have} fewer than {FOR_SMALL:,}"
+    is_cpu = device == "cpu"
+    for_small = FOR_SMALL_ON_CPU if is_cpu else FOR_SMALL
+    if n_tokens < for_small:
+        return "tiny", f"{have} fewer than {for_small:,}"
+    if is_cpu and n_tokens < FOR_BASE:
+        why = "enough for small, which on a processor takes more than ten times as long as tiny"
+        return "small", f"{have} {why}"
     if n_tokens < FOR_BASE:
         return "small", f"{have} fewer than {FOR_BASE:,}"
-    if device == "cpu":
+    if is_cpu:
         return "small", f"{have} enough for base, but on a processor it takes weeks"
     return "base", f"{have} {FOR_BASE:,} or more, and there is a GPU"
