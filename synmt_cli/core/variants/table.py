@@ -92,7 +92,7 @@ _TABLE = (
     Variant(
         "struct-rel",
         "Wang et al. 2019",
-        "vectors for signed distances in the tree",
+        "vectors for arcs; without an arc, for order and summed depths",
         encoder="relation:struct_rel",
         source_trees=True,
     ),
