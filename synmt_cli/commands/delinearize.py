@@ -66,8 +66,9 @@ def delinearize(
     label. An empty line, and a record without transitions because its status is not ok, becomes
     an empty line again, or the one word _ with its synmt_status.
 
-    Transitions over pieces need their vocabulary, --spm, which joins pieces into words. Without it
-    every token is a word; lines that begin with ▁, as pieces do, are counted in a warning.
+    Transitions over pieces need their vocabulary, --spm, which joins pieces into words: that of
+    the target if records have two (featurize --tgt-spm). Without it every token is a word; lines
+    that begin with ▁, as pieces do, are counted in a warning.
 
     A sequence that builds no tree ends the run: an arc that finds fewer than two words, words
     left without a head, half an arc, a piece that continues no word. With --repair it becomes the

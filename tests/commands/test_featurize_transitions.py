@@ -60,6 +60,20 @@ def test_targets_are_text_pieces_and_transitions(run, folder):
     assert records(run("featurize", stdin=HUND.encode()))[0]["src"] == one["tgt"]
 
 
+def test_transitions_become_text_by_the_vocabulary_of_the_target_alone(run, folder):
+    (folder / "bytes").write_bytes(train(["Der"], VocabularySettings(270, byte_fallback=True)))
+    both = ("--spm", folder / "with", "--tgt-spm", folder / "bytes")
+    done = featurize(run, folder, HUND, *both)
+    assert "<0x48>" in records(done)[0]["transitions"]  # an H that the source's has a piece for
+    found = run("delinearize", "--spm", folder / "bytes", stdin=done.stdout)
+    assert (found.returncode, found.stdout) == (0, b"Der Hund .\n")
+    found = run("delinearize", "--spm", folder / "with", stdin=done.stdout)
+    needed, given = (Vocabulary.load(str(folder / name)).fingerprint for name in ("bytes", "with"))
+    assert (found.returncode, found.stdout) == (78, b"")
+    assert f"<stdin>:1: transitions of vocabulary {needed}, but " in found.stderr.decode()
+    assert found.stderr.decode().endswith(f" is {given}\n")
+
+
 def test_words_without_a_vocabulary_and_the_arcs_split(run, folder):
     (one,) = records(featurize(run, folder, HUND))
     assert one["transitions"] == ["Der", "Hund", "LEFT-ARC:det", ".", "RIGHT-ARC:punct"]

@@ -87,9 +87,10 @@ class DelinearizeJob:
         if vocabulary is None:
             problem = f"pieces of the vocabulary {one.vocab}: --spm MODEL is needed"
             raise ConfigError(f"{where}: {problem}")
-        if vocabulary.fingerprint not in one.vocab.split("+"):
-            problem = f"{one.vocab}, but {vocabulary.name} is"
-            raise ConfigError(f"{where}: vocabulary {problem} {vocabulary.fingerprint}")
+        needed = one.vocab.split("+")[-1]  # of SOURCE+TARGET: transitions are a target
+        if vocabulary.fingerprint != needed:
+            problem = f"{needed}, but {vocabulary.name} is {vocabulary.fingerprint}"
+            raise ConfigError(f"{where}: transitions of vocabulary {problem}")
 
 
 def block(sentence: Delinearized, one: Record, part: int = 0, has_tree: bool = True) -> str:
