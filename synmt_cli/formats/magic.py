@@ -1,7 +1,7 @@
 """Models by their first bytes, and the header of a safetensors file without any library.
 
     weights        safetensors: a length of 8 bytes, then a JSON object
-    sentencepiece  a protocol buffer that begins with a piece: its text, its score
+    sentencepiece  a protocol buffer that begins with a piece: its text, its score or type
     udpipe         a UDPipe 1 model: the name of its format after its length (udpipe_model.py)
 
 https://github.com/huggingface/safetensors#format: little-endian header length, header, data.
@@ -22,6 +22,8 @@ HEAD = 32  # bytes that `model_kind` needs
 HEADER_LIMIT = 100_000_000  # bytes, as the library has it
 _LENGTH = 8  # bytes
 UDPIPE = b"morphodita_parsito"
+_LINE_FEED = 0x0A  # also begins a piece, and its text: field 1 of a message
+_SCORE, _TYPE = b"\x15", b"\x18"  # fields 2 and 3 of a piece
 _TYPES = {  # bytes of a number: names
     8: ("F64", "I64", "U64"),
     4: ("F32", "I32", "U32"),
@@ -37,8 +39,20 @@ def model_kind(head: bytes) -> ModelKind | None:
         return "udpipe"
     if head[_LENGTH : _LENGTH + 1] == b"{" and head[5:_LENGTH] == b"\0\0\0":
         return "weights"
-    is_message = len(head) > 3 and head[0] == head[2] == 0x0A and head[1] == head[3] + 9
-    return "sentencepiece" if is_message and b"\0" in head else None
+    return "sentencepiece" if _begins_with_piece(head) else None
+
+
+def _begins_with_piece(head: bytes) -> bool:
+    """Whether a file begins with a piece of sentencepiece, and goes on with another.
+
+    A piece is its length, its text after the length of that, its score, and at times its type once
+    or twice. Text may begin with empty lines, too, but has no score or type in the place for it.
+    """
+    if len(head) < 4 or head[0] != _LINE_FEED or head[2] != _LINE_FEED:
+        return False
+    end, end_of_text = 2 + head[1], 4 + head[3]
+    begins_field = head[end_of_text:end].startswith((_SCORE, _TYPE))
+    return begins_field and head[end : end + 1] in (b"\n", b"")
 
 
 @dataclass(frozen=True, slots=True)

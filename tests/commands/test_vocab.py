@@ -216,5 +216,27 @@ def test_a_model_of_another_program_is_converted(run, tmp_path):
     again = run("vocab", "convert", "ours.model", cwd=tmp_path)
     assert again.stdout == (tmp_path / "ours.model").read_bytes()
     assert f"convert: unchanged, since its ids are right: {n} ".encode() in again.stderr
+    assert run("check", "ours.model", cwd=tmp_path).returncode == 0
+    assert b"kind\tsentencepiece\n" in run("info", "ours.model", cwd=tmp_path).stdout
     for name in ("absent", "text"):
         assert run("vocab", "convert", name, cwd=tmp_path).returncode == 69
+
+
+def test_check_names_convert_where_the_first_piece_is_an_ordinary_one(run, tmp_path):
+    import sentencepiece
+
+    (tmp_path / "text").write_bytes(LINES)
+    sentencepiece.SentencePieceTrainer.train(
+        input=tmp_path / "text",
+        model_prefix=tmp_path / "other",
+        vocab_size=26,
+        hard_vocab_limit=False,
+        unk_id=2,
+        bos_id=-1,
+        eos_id=-1,
+        minloglevel=2,
+    )
+    done = run("check", "other.model", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.startswith(b"other.model has unk 2, pad -1, bos -1, eos -1; needed are ")
+    assert done.stdout.endswith(b": see synmt vocab convert\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from safetensors.torch import save
 
 from synmt_cli.errors import DataError
-from synmt_cli.formats.magic import Header, model_kind, read_header
+from synmt_cli.formats.magic import HEAD, Header, model_kind, read_header
 
 TENSORS = {"a": torch.zeros(2, 3), "b": torch.ones(4, dtype=torch.bfloat16)}
 
@@ -68,5 +69,18 @@ def test_models_are_known_by_their_first_bytes():
     assert model_kind(save(TENSORS)) == "weights"
     assert model_kind(b"\x12morphodita_parsito\x03\x7f\x7f\x01") == "udpipe"
     assert model_kind(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02") == "sentencepiece"
+    converted, untyped = (
+        b"\n\x10\n\x05<unk>\x15\0\0\0\0\x18\2\x18\2\n",
+        b"\n\t\n\2en\x15dB.\xc0\n\t",
+    )
+    assert model_kind(converted) == model_kind(untyped) == "sentencepiece"
     for text in (b"", b"\n", b"\n\n\n\n\n", b'{"src":"a"}', b"# text = x\n", b"The dog", b"\x12x"):
         assert model_kind(text) is None
+
+
+@pytest.mark.parametrize("line", [b"", b"\r", b"\t", b" ", b"a", "ä▁".encode(), b"\0"])
+def test_no_text_is_taken_for_a_model(line):
+    """Text may begin as a piece does: a line feed, a character, a line feed, a character."""
+    follows = (line + b"\n") * 32
+    for first, second in itertools.product(range(256), repeat=2):
+        assert model_kind((b"\n%c\n%c" % (first, second) + follows)[:HEAD]) is None
