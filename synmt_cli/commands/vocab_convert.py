@@ -33,6 +33,9 @@ def vocab_convert(
     of synmt vocab train; those that the model lacks are added, as padding often is. All other
     pieces follow in their order, with their scores, so text is split as before. Ids change: give
     this file to all commands, and not the ids of the other program.
+
+    No command takes a model that was trained with --treat_whitespace_as_suffix: pieces have to
+    begin with spaces, not end with them.
     """
     options.refuse_compressed(output)
     options.refuse_clashes([model], output)

@@ -114,6 +114,27 @@ def test_pieces_hold_a_form_character_by_character_or_none(vocabulary, forms, gl
         assert sum(t.startswith("RIGHT-ARC:") or t == "<+>" for t in linear.tokens) == n_symbols
 
 
+def test_a_vocabulary_that_puts_no_mark_before_a_text_is_the_reason(run, tmp_path):
+    import sentencepiece
+
+    (tmp_path / "text").write_text("John put the coals out\n" * 9)
+    sentencepiece.SentencePieceTrainer.train(
+        input=tmp_path / "text",
+        model_prefix=tmp_path / "m",
+        vocab_size=24,
+        hard_vocab_limit=False,
+        add_dummy_prefix=False,
+        pad_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=2,
+    )
+    done = run("linearize", "--spm", tmp_path / "m.model", stdin=COALS.encode())
+    assert (done.returncode, done.stdout) == (0, b"\n")
+    reason = "the vocabulary was trained with --add_dummy_prefix=false: it puts no ▁ before a word"
+    assert f"the first of them: <stdin>:1: {reason}\n" in done.stderr.decode()
+
+
 def test_pieces_show_where_words_begin_and_what_is_glued(vocabulary):
     misc = ["SpaceAfter=No", "_", "SpaceAfter=No", "_"]
     one = sentence(block(["do", "n't", "put", "."], [2, 2, ROOT, 2], misc=misc))

@@ -222,6 +222,30 @@ def test_a_model_of_another_program_is_converted(run, tmp_path):
         assert run("vocab", "convert", name, cwd=tmp_path).returncode == 69
 
 
+def test_no_command_takes_pieces_that_end_with_spaces(run, tmp_path):
+    import sentencepiece
+
+    (tmp_path / "text").write_bytes(LINES)
+    sentencepiece.SentencePieceTrainer.train(
+        input=tmp_path / "text",
+        model_prefix=tmp_path / "other",
+        vocab_size=26,
+        hard_vocab_limit=False,
+        treat_whitespace_as_suffix=True,
+        pad_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=2,
+    )
+    problem = b"other.model was trained with --treat_whitespace_as_suffix; train it without that\n"
+    for command in ("encode -m", "decode -m", "convert", "info"):
+        done = run("vocab", *command.split(), "other.model", stdin=LINES, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (78, b"")
+        assert done.stderr == f"synmt vocab {command.split()[0]}: ".encode() + problem
+    done = run("check", "other.model", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, problem)
+
+
 def test_check_names_convert_where_the_first_piece_is_an_ordinary_one(run, tmp_path):
     import sentencepiece
 

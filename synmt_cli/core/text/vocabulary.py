@@ -49,18 +49,21 @@ def sentencepiece() -> Any:
 class Vocabulary:
     """Text <-> pieces <-> ids. Immutable. Raises Unavailable, ConfigError.
 
-    name: the model file, for messages. fingerprint: as `fingerprint_of` the file.
+    name: the model file, for messages. fingerprint: as `fingerprint_of` the file. making: the
+    type and normalization of the model.
     """
 
     def __init__(self, model: bytes, name: str = "<bytes>") -> None:
         self._model = model
         self.name = name
-        self._processor = _processor(model, name)
+        self._processor = _loaded(model, name)
+        self.making = _making(model, name)
+        _check_ids(self._processor, name)
         self.fingerprint = fingerprint_of(model)
 
     @classmethod
     def load(cls, path: str) -> Vocabulary:
-        """Reads a model file. Raises Unavailable, and ConfigError for other special ids."""
+        """Reads a model file. Raises Unavailable, and ConfigError for one that does not fit."""
         return cls(read(path), path)
 
     def to_bytes(self) -> bytes:
@@ -71,11 +74,6 @@ class Vocabulary:
     def size(self) -> int:
         """The number of ids, special ones included."""
         return int(self._processor.get_piece_size())
-
-    @cached_property
-    def making(self) -> Making:
-        """The type and normalization of the model."""
-        return making(self._model)
 
     def encode(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
         """The pieces of a text and [begin, end) of each in its characters.
@@ -228,7 +226,7 @@ class Vocabulary:
 
     @cached_property
     def _inner_processor(self) -> Any:
-        return _processor(without_prefix(self._model), self.name)
+        return _loaded(without_prefix(self._model), self.name)
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
@@ -281,16 +279,13 @@ def with_special_ids(model: bytes, name: str) -> bytes:
     """The same sentencepiece model with our special ids; the same bytes if it has them.
 
     name: its file. Raises Unavailable for bytes that are not a model, and ConfigError for a model
-    whose pieces end with spaces, since ours begin with them.
+    whose pieces end with spaces.
     """
-    ids = _special_ids(_loaded(model, name))
+    processor = _loaded(model, name)
+    _making(model, name)
+    if _special_ids(processor) == SPECIAL_IDS:
+        return model
     try:
-        if making(model).space_as_suffix:
-            raise ConfigError(
-                f"{name} was trained with --treat_whitespace_as_suffix; train it without that"
-            )
-        if ids == SPECIAL_IDS:
-            return model
         return with_special_pieces_first(model, SPECIAL_IDS)
     except (ValueError, IndexError) as error:
         raise _no_model(name) from error
@@ -309,16 +304,30 @@ def symbol_problem(symbol: str) -> str | None:
     return None
 
 
-def _processor(model: bytes, name: str) -> Any:
-    """The library's processor. Raises Unavailable, and ConfigError for other special ids."""
-    processor = _loaded(model, name)
+def _making(model: bytes, name: str) -> Making:
+    """How a model was made. Raises Unavailable, and ConfigError for pieces that end with spaces.
+
+    The pieces of words, transitions and the text of pieces all need spaces at the beginning.
+    """
+    try:
+        found = making(model)
+    except (ValueError, IndexError) as error:
+        raise _no_model(name) from error
+    if found.space_as_suffix:
+        raise ConfigError(
+            f"{name} was trained with --treat_whitespace_as_suffix; train it without that"
+        )
+    return found
+
+
+def _check_ids(processor: Any, name: str) -> None:
+    """Raises ConfigError for special ids other than ours."""
     ids = _special_ids(processor)
     if ids != SPECIAL_IDS:
         has, needed = (
             ", ".join(f"{name} {id}" for name, id in some.items()) for some in (ids, SPECIAL_IDS)
         )
         raise ConfigError(f"{name} has {has}; needed are {needed}: see synmt vocab convert")
-    return processor
 
 
 def _loaded(model: bytes, name: str) -> Any:

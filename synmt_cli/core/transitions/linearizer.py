@@ -131,6 +131,9 @@ class Linearizer:
             return (*tokens, escape(form))
         if " " in form or SPACE in form:  # sentencepiece writes both alike, or drops them
             raise _NoSequence(f"word {quoted(form)} has a space or ▁, which in pieces begin words")
+        if not (glued or self.vocabulary.making.dummy_prefix):
+            problem = "the vocabulary was trained with --add_dummy_prefix=false"
+            raise _NoSequence(f"{problem}: it puts no ▁ before a word")
         pieces = self.vocabulary.inner_pieces(form) if glued else self.vocabulary.pieces(form)
         # A single mark, at the beginning of the word; none if the word is glued.
         before, mark, rest = "".join(pieces).rpartition(SPACE)
