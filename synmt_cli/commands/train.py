@@ -113,7 +113,8 @@ def train(
         str,
         option(
             "--spm MODEL",
-            "Vocabulary; the default is that of the records, if it lies next to them.",
+            "Vocabulary; by default that of the records, found among *.model and *.spm files next"
+            " to them or here.",
         ),
     ] = "",
     tgt_spm: Annotated[
