@@ -24,11 +24,17 @@ class Criterion:
     problem: Callable[[Pair], str]
 
 
+def _n_pieces(pair: Pair, side: int) -> int:
+    """Pieces of one side. A blank side has 0: white space other than spaces may have pieces."""
+    n = pair.n_pieces(side, "--unit pieces")
+    return n if pair.texts[side].strip() else 0
+
+
 # Unit -> a function that measures one side of a pair in it.
 UNITS: dict[str, Callable[[Pair, int], int]] = {
     "words": lambda pair, side: n_words(pair.texts[side]),
     "chars": lambda pair, side: len(pair.texts[side].strip()),
-    "pieces": lambda pair, side: pair.n_pieces(side, "--unit pieces"),
+    "pieces": _n_pieces,
 }
 
 

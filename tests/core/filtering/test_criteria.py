@@ -97,6 +97,16 @@ def test_transitions_that_are_no_pieces_do_not_count(fields, n):
         criteria.target_pieces(record(), 1)
 
 
+@pytest.mark.parametrize("unit", criteria.UNITS)
+def test_a_blank_side_has_length_0_in_every_unit(unit):
+    blank = ["▁", "\u00a0"]  # white space other than spaces has pieces
+    pair = record(src="\u00a0", pieces=blank, tgt="x", tgt_pieces=["▁x"])
+    assert criteria.length(pair, least=1, unit=unit) == f"0 source {unit}"
+    assert criteria.ratio(pair, 9, unit) == f"0 : 1 {unit}"
+    pair = record(pieces=["▁a", "▁b"], tgt="\u00a0", tgt_pieces=blank)
+    assert criteria.length(pair, least=1, unit=unit) == f"0 target {unit}"
+
+
 def test_pieces_are_a_unit_of_records():
     pair = record(pieces=["a", "b", "c"], tgt="x", tgt_pieces=["x"])
     assert criteria.length(pair, most=2, unit="pieces") == "3 source pieces"
