@@ -93,8 +93,9 @@ def featurize(
     A sentence that is not a tree, such as one with two roots, ends the run, as does any other error
     in a block. With --on-bad-tree failed it becomes a record with status failed in its place, so
     that lines and targets stay together: the reason names the file and the line, and src is the
-    comment text, or without one the forms. Of several sentences of one line each must be a tree.
-    NUL characters and bytes that are not UTF-8 still end the run.
+    comment text. Without one src is the forms; it is empty if a line has wrong columns, a wrong ID
+    or a comment, since part of a sentence would be translated as a whole one. Of several sentences
+    of one line each must be a tree. NUL characters and bytes that are not UTF-8 still end the run.
 
     --tgt-conllu gives targets with trees, which become transitions as in synmt linearize, in the
     field transitions; tgt is their text. A target without transitions (see synmt linearize, and

@@ -82,6 +82,8 @@ GOOD = block([0], "# text = one\n")
         ("# text = x y\n1\tx\t_\n\n", "f:5: 3 columns, expected 10", "x y"),
         ("1\tx\t_\n\n", "f:4: 3 columns, expected 10", ""),
         ("# text = x\n2\tx" + 8 * "\t_" + "\n\n", "f:5: ID 2, expected 1", "x"),
+        (block([0]).rstrip() + "\n3\tx" + 8 * "\t_" + "\n\n", "f:5: ID 3, expected 2", ""),
+        (block([0]).rstrip() + "\n# x\n\n", "f:5: comment inside a sentence", ""),
         ("# sent_id = 9\n\n", "f:4: comments without a sentence", ""),
         (
             "# text = of the comment\n" + ROW.format(1, "a", "_", "_") + "\n",
