@@ -128,6 +128,19 @@ def test_several_files_are_one_text(run, model, tmp_path):
         (["--size", "9000"], LINES, 2, "size 9000 is too large for this text: at most"),
         (["--character-coverage=0.97"], LINES, 2, "greater than or equal to 0.98"),
         (["--size", "5"], LINES, 2, "size 5 is too small: single characters alone need"),
+        (["--size", "7"], b"a b c\n", 2, "alone need 8 (or a lower character coverage)\n"),
+        (
+            ["--byte-fallback", "--size", "260"],  # no coverage leaves room for a character
+            b"a b c\n",
+            2,
+            "size 260 is too small: 256 bytes and single characters need 264\n",
+        ),
+        (
+            ["--byte-fallback", "--size", "261"],
+            b"a b c\n",
+            2,
+            "256 bytes and single characters need 264 (or a lower character coverage)\n",
+        ),
         (["--size", f"{2**31}"], LINES, 2, "--size is auto, or a number of 5 to 999999999"),
         (["--size", "9" * 5000], LINES, 2, "--size is auto, or a number of 5 to 999999999"),
         (["--type", "word", "--byte-fallback", "--size", "99"], LINES, 2, "size 99 is too small"),

@@ -16,6 +16,7 @@ from synmt_cli.errors import DataError, UsageError, quoted
 N_THREADS = 4  # sums of floats depend on it: fixed, not the machine's
 LONGEST = 2**30  # bytes; sentencepiece would silently leave out lines over 4192 bytes
 UNKNOWN = "\u2585"  # what sentencepiece puts for unknown characters; it leaves out lines with it
+N_BYTES = 256  # pieces of byte fallback
 SPECIAL = ("<unk>", "<pad>", "<s>", "</s>")
 Type = Literal["bpe", "unigram", "word"]
 # Ids by the least number of lines, of both languages together: vocabularies are small where each
@@ -109,7 +110,7 @@ def _train(sentences: Iterable[str], settings: VocabularySettings, size: int, wh
     except RuntimeError as error:
         if errors:
             raise errors[0] from None
-        raise _explained(str(error), size, where) from error
+        raise _explained(str(error), settings, size, where) from error
     return model.getvalue()
 
 
@@ -125,16 +126,12 @@ def _check_symbols(user_symbols: Sequence[str], symbols: Iterable[str]) -> None:
             raise UsageError(f"{quoted(symbol)} cannot be a symbol: it is a piece already")
 
 
-def _explained(message: str, size: int, where: str) -> Exception:
+def _explained(message: str, settings: VocabularySettings, size: int, where: str) -> Exception:
     if most := re.search(r"too high .* <= (\d+)", message):
         message = f"size {size} is too large for this text: at most {most[1]}"
         return _Unfit(message, int(most[1]))
     if least := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
-        message = (
-            f"size {size} is too small: single characters alone need {least[1]} "
-            "(or a lower character coverage)"
-        )
-        return _Unfit(message, int(least[1]))
+        return _Unfit(_too_small(settings, size, int(least[1])), int(least[1]))
     if "(vocab_size) >= (0)" in message:  # in a vocabulary of words
         return UsageError(f"size {size} is too small: symbols and bytes alone need more")
     if taken := re.search(r"INTERNAL: (.*) is already defined", message):
@@ -144,3 +141,14 @@ def _explained(message: str, size: int, where: str) -> Exception:
     if "piece is too long" in message:
         return DataError(where, None, "a word is too long to be a piece: cut it, or name no --type")
     return RuntimeError(message)
+
+
+def _too_small(settings: VocabularySettings, size: int, least: int) -> str:
+    """The message for a size below `least`, which counts special ids, symbols and bytes, too."""
+    n_bytes = N_BYTES * settings.byte_fallback
+    n_symbols = len({*settings.user_symbols, *settings.symbols})
+    needing = f"{n_bytes} bytes and single characters" if n_bytes else "single characters alone"
+    # A lower coverage leaves out characters, so it helps only if all else fits.
+    fits = len(SPECIAL) + n_symbols + n_bytes < size
+    advice = " (or a lower character coverage)" if fits else ""
+    return f"size {size} is too small: {needing} need {least}{advice}"
