@@ -358,7 +358,7 @@ def score(
     test = (
         None
         if get or form == SEGMENTS
-        else score_options.test_of(paired, p, samples, seed, outputs, matched, asked)
+        else score_options.significance_test(paired, p, samples, seed, outputs, matched, asked)
     )
     score_options.refuse_unfit_outputs(outputs, test, all_pairs, matched, asked)
     with writing.output(output) as writer:

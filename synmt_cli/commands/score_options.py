@@ -1,6 +1,6 @@
 """What the options of `synmt score` ask for, and which of them exclude or need each other.
 
-Every function raises UsageError for options that do not fit.
+All functions but `asks_for_test` raise UsageError for options that do not fit.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def limits_of(bounds: Sequence[str]) -> dict[str, float]:
     return limits
 
 
-def test_of(
+def significance_test(
     paired: str | None,
     p: str,
     samples: int | None,

@@ -235,8 +235,8 @@ def train(
     needs tensorboardX: pip install 'synmt-cli[tensorboard]'.
 
     --preset auto, the default, is tiny for fewer than 1,000,000 target tokens (pieces), or fewer
-    than 2,000,000 without a GPU; small for fewer than 5,000,000, or for any number without a GPU;
-    and else base. tiny and small end after 100 epochs at most. --precision auto is bf16 on a GPU
+    than 2,000,000 without a GPU; small below 5,000,000, and without a GPU above that, too;
+    otherwise base. tiny and small end after 100 epochs at most. --precision auto is bf16 on a GPU
     that supports it, and on a CPU that does if a few timed batches are faster (runs under 1,000
     updates are not timed), else fp32. A run keeps what it began with.
 

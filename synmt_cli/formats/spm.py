@@ -43,9 +43,10 @@ class Making:
 
 def making(model: bytes) -> Making:
     """How a model was made. Raises ValueError if the bytes are not a model."""
-    parts = {number: value for number, value in _fields(model) if number in (_TRAINER, _NORMALIZER)}
-    trainer = dict(_fields(_checked(parts.get(_TRAINER, b""), bytes)))
-    normalizer = dict(_fields(_checked(parts.get(_NORMALIZER, b""), bytes)))
+    trainer, normalizer = (
+        dict(_fields(b"".join(_checked(value, bytes) for n, value in _fields(model) if n == part)))
+        for part in (_TRAINER, _NORMALIZER)
+    )
     return Making(
         type=TYPES.get(_checked(trainer.get(_MODEL_TYPE, 1), int), "unknown"),
         normalization=_checked(normalizer.get(_NAME, b""), bytes).decode("utf-8", "replace"),

@@ -22,13 +22,14 @@ AFTER = "after"  # the features that a target has after each of its tokens
 class Pair(NamedTuple):
     """A source and a target as numbers.
 
-    source: ids, which end in EOS. features: one value for each of them. n_pieces: of the target.
+    source: ids, which end in EOS. features: one value for each of them. n_pieces: of the target,
+    where a column has them.
     """
 
     source: list[int]
     features: Values
     target: Target
-    n_pieces: int
+    n_pieces: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ class PairColumns:
         values: dict[str, list[Sequence[float]]] = {
             SOURCE: [pair.source for pair in pairs],
             TARGET: [pair.target.ids for pair in pairs],
-            N_PIECES: [[pair.n_pieces] for pair in pairs],
         }
+        if self.has_n_pieces:
+            values[N_PIECES] = [[pair.n_pieces] for pair in pairs]
         for name in self.needs:
             values[name_in(SOURCE, name)] = [pair.features[name] for pair in pairs]
         for name in self.target_needs:

@@ -116,8 +116,7 @@ class TeacherForcing:
         """The pair as models read it. Raises DataError, ConfigError as `Targets.target` does."""
         prepared = self.prepare(record if record.status == OK else record.without_tree())
         ids = self.source.source_ids(prepared.pieces)
-        target = self.targets.target(tokens, place)
-        return Pair(ids, encoding.values(prepared), target, self.targets.n_pieces(record, tokens))
+        return Pair(ids, encoding.values(prepared), self.targets.target(tokens, place))
 
     def _log_probs(self, pairs: Sequence[Pair], encoding: Encoding, watch: Watch) -> list[float]:
         """The log-probability of each target. Raises ConfigError where one is not a number."""

@@ -45,7 +45,7 @@ SETTINGS = """\
 [training]
 {rates}validate_every = {every}  # updates
 save_every = {every}
-keep = 5              # checkpoints; the mean of the last ones translates
+keep = 5              # checkpoints, which are averaged for translating
 patience = 8          # validations in a row; if none improves BLEU or perplexity, training ends
 tokenize = {tokenize:<11}# of that BLEU; TOKENIZE in the Makefile is for tuning and scores
 precision = "{precision}"    # the same for all, so that they compare; {why}

@@ -15,7 +15,8 @@ from synmt_cli.core.model.prefixes import Pass, draw, longest_first, packed_pass
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.transitions.grammar import Grammar
 
-LOGITS, GPU_LOGITS = 2**21, 2**26  # computed at a time; the cache of a CPU is small
+LOGITS = 2**21  # computed at a time on a CPU; fewer are slower, and more take memory alone
+GPU_LOGITS = 2**26  # on a GPU each block costs a dozen launches
 
 
 class Transformer(nn.Module):
@@ -113,9 +114,10 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def judged(self, states: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """log P of each target, (N,), and whether no token is likelier, (N,).
+        """log P of each target, (N,), and whether it is the likeliest token, (N,).
 
-        states: (N, D); target: (N,) ids. The (N, n_target) logits are computed a block at a time.
+        states: (N, D); target: (N,) ids. Of equally likely tokens the first is the likeliest. The
+        (N, n_target) logits are computed a block at a time.
         """
         n_target = self.output.weight.size(0)
         n = max(1, (LOGITS if states.device.type == "cpu" else GPU_LOGITS) // n_target)

@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.projection import rounded, with_zeros
+from synmt_cli.core.model.transformer import GPU_LOGITS
 
 BLOCK = 2**19  # logits computed at a time; 2 MB in single precision stay in a core's cache
 GROUP = 2**22  # logits whose gradients are kept
-GPU_BLOCK = 2**26  # a GPU has no such cache, and each block costs it a dozen launches
 
 
 class Losses(NamedTuple):
@@ -85,8 +85,8 @@ def _factors(states: Tensor, output: Tensor, rows: Tensor | None) -> tuple[Tenso
 
 
 def _at_once(output: Tensor, n_logits: int) -> int:
-    """How many states make so many logits, or GPU_BLOCK on a GPU; at least one. output: (V, D)."""
-    most = n_logits if output.device.type == "cpu" else GPU_BLOCK
+    """How many states make so many logits, or GPU_LOGITS on a GPU; at least one. output: (V, D)."""
+    most = n_logits if output.device.type == "cpu" else GPU_LOGITS
     return max(1, most // output.size(0))
 
 

@@ -69,7 +69,7 @@ def opened(example_folder):
     [
         (999_999, "cuda", "tiny"),
         (1_000_000, "cuda", "small"),
-        (1_999_999, "cpu", "tiny"),  # small would take more than a day for a comparison
+        (1_999_999, "cpu", "tiny"),  # small would take up to a day and a half for a comparison
         (2_000_000, "cpu", "small"),
         (4_999_999, "cuda", "small"),
         (5_000_000, "cuda", "base"),

@@ -10,7 +10,7 @@ CPU, CUDA = f"{PREFIX}cpu", f"{PREFIX}cuda"
 
 
 def states(device: torch.device) -> dict[str, Tensor]:
-    """The states of the CPU's generator and, if that is another, of the device's."""
+    """The state of the CPU's generator, and on a GPU also that of the GPU's."""
     found = {CPU: torch.get_rng_state()}
     if device.type == "cuda":
         found[CUDA] = torch.cuda.get_rng_state(device)
