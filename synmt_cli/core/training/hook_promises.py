@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.modifier import Dot, Modifier, Side, Site
-from synmt_cli.core.model.relations import Related
+from synmt_cli.core.model.relations import Related, Table
 from synmt_cli.core.trees.features import FEATURES
 from synmt_cli.core.variants import own_file
 from synmt_cli.errors import ConfigError
 
 ATTENTION = ("scores", "added", "related", "visible", "context")
-Shape = tuple[int, int, int]  # sentences, heads, tokens
+Shape = tuple[int, int, int, int]  # sentences, heads, tokens, numbers of a head
 Places = Iterable[tuple[Modifier, Shape, Tensor | None]]
 
 
@@ -108,6 +108,11 @@ def _of_shape(result: Any, shape: Sequence[int], *, dtype: str = "numbers") -> s
     return "" if result.isfinite().all() else f"finite {wanted}"
 
 
+def _of_floats(result: Tensor) -> str:
+    """Why the mask of attention cannot be added to a result, or ""."""
+    return "" if result.is_floating_point() else f"floating-point numbers, not {result.dtype}"
+
+
 def _as_given(hook: _Hook, result: Any, *given: Any) -> str:
     """What is wrong with a result that should be like the last argument, or ""."""
     was = given[-1]
@@ -126,7 +131,8 @@ def _as_added(hook: _Hook, result: Any, state: Any, site: Site) -> str:
     if result is None:
         return ""
     if not isinstance(result, Dot):
-        return _of_shape(result, (*site.q.shape[:3], site.k.size(2)))
+        shape = (*site.q.shape[:3], site.k.size(2))
+        return _of_shape(result, shape) or _of_floats(result)
     (q, k), (like_q, like_k) = result, (site.q, site.k)
     if q.shape[:3] == like_q.shape[:3] and k.shape == (*like_k.shape[:3], q.size(-1)):
         return ""
@@ -135,12 +141,47 @@ def _as_added(hook: _Hook, result: Any, state: Any, site: Site) -> str:
 
 
 def _as_related(hook: _Hook, result: Any, state: Any, layer: int) -> str:
-    is_one = result is None or isinstance(result, Related)
-    return "" if is_one else f"a Related or None, not {type(result).__name__}"
+    if result is None:
+        return ""
+    if not isinstance(result, Related):
+        return f"a Related or None, not {type(result).__name__}"
+    tables = [table for table in result[:2] if table is not None]
+    return next(filter(None, (_as_table(hook, table, result.layer) for table in tables)), "")
+
+
+def _as_table(hook: _Hook, table: Any, layer: int) -> str:
+    """What is wrong with a table of a Related, or ""."""
+    n_rows, n_heads, n_tokens, d_head = hook.shape
+    if not isinstance(table, Table):
+        return f"a Related of Tables, not of {type(table).__name__}"
+    rows, vectors = table.rows, table.vectors
+    if not isinstance(vectors, Tensor):
+        return f"a Related with vectors in one Tensor, not {type(vectors).__name__}"
+    if vectors.dim() != 3 or vectors.shape[1:] != (rows.n, d_head):
+        shape = f"(layers, {rows.n}, {d_head})"
+        return f"a Related with vectors of shape {shape}, not {tuple(vectors.shape)}"
+    if not 0 <= layer < len(vectors):
+        return f"a Related with vectors for layer {layer}, not only up to layer {len(vectors) - 1}"
+    if rows.n_heads != n_heads:
+        return f"a Related with Rows for {n_heads} heads, not for {rows.n_heads}"
+    problem = _as_index(rows.index, (n_rows, n_tokens, rows.n_parts * n_tokens), rows.n)
+    return problem and f"a Related whose index of rows has {problem}"
+
+
+def _as_index(index: Tensor, shape: Sequence[int], n: int) -> str:
+    """What is wrong with the rows of n that pairs of tokens pick, or ""."""
+    if index.dtype not in (torch.int32, torch.int64):
+        return f"whole numbers, not {index.dtype}"
+    if index.shape not in (tuple(shape), (1, *shape[1:])):
+        return f"the shape {tuple(shape)}, not {tuple(index.shape)}"
+    low, high = index.aminmax()
+    if low < 0 or high >= n:
+        return f"values from 0 to {n - 1}, not from {low} to {high}"
+    return ""
 
 
 def _as_visible(hook: _Hook, result: Any, state: Any, n_queries: int) -> str:
-    n_rows, n_heads, n_tokens = hook.shape
+    n_rows, n_heads, n_tokens, _ = hook.shape
     shape = (n_rows, n_heads, n_queries, n_tokens)
     if result is None:
         return ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NoReturn
@@ -35,7 +36,7 @@ from synmt_cli.core.run.config import Config
 from synmt_cli.core.text.vocabulary import BOS, EOS
 from synmt_cli.core.training.hook_promises import ATTENTION, PROMISES, Shape, watched
 from synmt_cli.core.variants import own_file
-from synmt_cli.errors import ConfigError
+from synmt_cli.errors import ConfigError, is_of_memory
 from synmt_cli.formats.record import Record
 
 HEADS = (  # of the words of each line; the last one is a chain, which is as deep as it is long
@@ -65,10 +66,11 @@ def of(config: Config) -> list[str]:
     model = _built(config, config.training.seed)
     tried = _Tried(own, [one for one in _modifiers(model) if one.name in own])
     _refuse_unfit(tried)
-    outcome = _watched_pass(model, tried)
-    found = [*_unheard(tried.modifiers), *_fixed(tried.modifiers, outcome)]
+    with _accepted(tried):
+        outcome = _watched_pass(model, tried)
+        found = [*_unheard(tried.modifiers), *_fixed(tried.modifiers, outcome)]
     model.eval()
-    with torch.no_grad():
+    with _accepted(tried), torch.no_grad():
         _refuse_random(model, tried)
         _refuse_lacking(model, tried)
         _refuse_unstored(model, tried, _built(config, config.training.seed + 1))
@@ -77,6 +79,22 @@ def of(config: Config) -> list[str]:
             _refuse_foresight(model, tried)
             _refuse_other_search(model, tried)
     return found
+
+
+@contextmanager
+def _accepted(tried: _Tried) -> Iterator[None]:
+    """Inside, what torch or attention refuses to compute is a ConfigError that names the variants.
+
+    Errors that the user's file raises, or that a function raises that it calls, go on as they are:
+    their traceback says more.
+    """
+    try:
+        yield
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        if is_of_memory(error) or own_file.line_in(own_file.path(), error) is not None:
+            raise
+        what, _, _ = f"{type(error).__name__}: {error}".partition("\n")
+        tried.refuse(f"attention cannot use what the hooks return ({what})")
 
 
 def _modifiers(model: Transformer) -> list[Modifier]:
@@ -180,7 +198,9 @@ def _places(
     for stack, side in ((model.encoder, sources), (model.decoder, Side(_targets()))):
         for modifier in stack.modifiers:
             if modifier in tried.modifiers:
-                yield modifier, (len(side.ids), model.size.n_heads, side.ids.size(1)), side.pad
+                size = model.size
+                shape = len(side.ids), size.n_heads, side.ids.size(1), size.d_head
+                yield modifier, shape, side.pad
 
 
 def _unheard(modifiers: Sequence[Modifier]) -> Iterator[str]:

@@ -68,6 +68,7 @@ VISIBLE = "visible(self, state, n)"
         (ADDED, "2", rf"numbers of shape {SHAPE}, not int$"),
         (ADDED, "state > 1", r"numbers of shape .*, not torch\.bool$"),
         (ADDED, "state / 0", r"finite numbers of shape"),
+        (ADDED, "(state == 0).long()", r"floating-point numbers, not torch\.int64$"),
         (ADDED, "Dot(site.q, site.k[..., :9])", r"a Dot of .* and \(5, 4, 55, 9\)$"),
         (ADDED, "Dot(site.q[:1], site.k)", r"a Dot of .*, not of \(1, 4, 55, 32\) and"),
         (SCORES, "scores[:1]", rf"numbers of shape {SHAPE}, not \(1, 4, 55, 55\)$"),
@@ -88,6 +89,87 @@ def test_what_attention_cannot_use_is_refused(own, hook, result, message):
     own(with_hook(hook, result))
     where = rf"variant near-parent: NearParent\.{hook.partition('(')[0]} has to return "
     with pytest.raises(ConfigError, match=where + message):
+        tried()
+
+
+RELATED = b"""
+import torch
+from torch import nn
+from synmt_cli.core.model.modifier import Modifier
+from synmt_cli.core.model.relations import Related, Rows, Table
+from synmt_cli.core.variants.table import Variant
+
+
+class Apart(Modifier):
+    needs = ("depth",)
+
+    def __init__(self, spec):
+        super().__init__(range(spec.n_layers))
+        self.heads = spec.size.n_heads
+        self.key = nn.Parameter(torch.randn(spec.n_layers, 100, spec.size.d_head))
+
+    def prepare(self, side):
+        depth = side.features["depth"]
+        index = depth[:, :, None] - depth[:, None, :] + 50
+        return Table(Rows.of(index, 100, len(index), self.heads), self.key)
+
+    def related(self, state, layer):
+        return Related(state, None, layer)
+
+
+def apart(spec):
+    return (Apart(spec),)
+
+
+VARIANTS = [Variant("apart", "", "", encoder="apart", source_trees=True)]
+"""
+
+
+def test_learned_vectors_of_relations_pass(own):
+    own(RELATED)
+    assert tried("apart") == []
+    own(
+        changed(
+            ".Parameter(torch", ".Parameter(0.01 * torch", "] + 50", "] + 50).int()", text=RELATED
+        ).replace(b"= depth[:", b"= (depth[:")
+    )
+    assert tried("apart+rel") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "spec.size.d_head)",
+            "9)",
+            r"with vectors of shape \(layers, 100, 32\), not \(4, 100, 9\)$",
+        ),
+        ("(index, 100,", "(index, 200,", r"with .* shape \(layers, 200, 32\), not \(4, 100, 32\)$"),
+        ("randn(spec.n_layers,", "randn(1,", r"with vectors for layer 1, not only up to layer 0$"),
+        ("] + 50", "]", r"whose index of rows has values from 0 to 99, not from -40 to 40$"),
+        ("] + 50", "] + 60", r"whose index of rows has values from 0 to 99, not from 20 to 100$"),
+        ("] + 50", "] + 50.0", r"whose index of rows has whole numbers, not torch\.float32$"),
+        (
+            "(index, 100,",
+            "(index[0], 100,",
+            r"whose index of rows has the shape \(5, 55, 55\), not \(55, 55\)$",
+        ),
+        ("self.heads)", "2)", r"with Rows for 4 heads, not for 2$"),
+        ("(state, None", "(state.vectors, None", r"of Tables, not of Parameter$"),
+        (", self.key)", ", [self.key])", r"with vectors in one Tensor, not list$"),
+    ],
+)
+def test_relations_that_attention_cannot_use_are_refused(own, old, new, message):
+    own(changed(old, new, text=RELATED))
+    with pytest.raises(ConfigError, match=rf"Apart\.related has to return a Related {message}"):
+        tried("apart")
+
+
+def test_what_attention_refuses_later_names_the_variant(own):
+    """Numbers for the five lines of the trial, which fit the first pass alone."""
+    own(with_hook(ADDED, "torch.zeros(5, 4, 55, 55)"))
+    message = r"variant near-parent: attention cannot use what the hooks return \(RuntimeError: "
+    with pytest.raises(ConfigError, match=message):
         tried()
 
 
