@@ -9,6 +9,7 @@ are not tried.
 from __future__ import annotations
 
 import difflib
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,7 +35,8 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import building
 from synmt_cli.core.run.config import Config
 from synmt_cli.core.text.vocabulary import BOS, EOS
-from synmt_cli.core.training.hook_promises import ATTENTION, PROMISES, Shape, watched
+from synmt_cli.core.training.promises import kept
+from synmt_cli.core.training.promises.hooks import ATTENTION, PROMISES, Shape, watched
 from synmt_cli.core.variants import own_file
 from synmt_cli.errors import ConfigError, is_of_memory
 from synmt_cli.formats.record import Record
@@ -48,6 +50,7 @@ LABELS = ("root", "nsubj", "obj")
 N_PIECES = EOS + 1 + 2 * max(map(len, HEADS))  # in the vocabulary, the special ones counted
 N_TARGET = 20  # tokens of each target
 CLOSE = 1e-3  # the tolerance for states, which are near 1, in single precision
+SAME = 1e-5  # the tolerance for states of the same batch, whose sums have the same order
 MOVED = 0.02  # how far parameters are moved: many begin at zero, where others have no effect
 
 
@@ -69,9 +72,11 @@ def of(config: Config) -> list[str]:
     with _accepted(tried):
         outcome = _watched_pass(model, tried)
         found = [*_unheard(tried.modifiers), *_fixed(tried.modifiers, outcome)]
+    keeps = _snapshot(tried)
     model.eval()
     with _accepted(tried), torch.no_grad():
         _refuse_random(model, tried)
+        found += _growing(model, tried, keeps)
         _refuse_lacking(model, tried)
         _refuse_unstored(model, tried, _built(config, config.training.seed + 1))
         _refuse_company(model, tried)
@@ -168,17 +173,39 @@ def _watched_pass(model: Transformer, tried: _Tried) -> Tensor:
     sources, before = _sources(model), _kept(tried)
     names = [name for name, _ in model.named_parameters()]
     with watched(_places(model, tried, sources)):
-        memory = model.encode(sources)
-        states, losses = model.decode(Side(_targets()), memory)
+        states, losses = _training_pass(model, sources)
     if names != [name for name, _ in model.named_parameters()]:
         tried.refuse("a parameter is made in a hook: make it in __init__")
     for name, value in _kept(tried).items():
         if name in before and not torch.equal(before[name], value):
             tried.refuse(f"{name} changes in training, but runs store parameters alone")
     outcome: Tensor = (states * torch.randn_like(states)).sum()
-    for loss in (*memory.losses.values(), *losses.values()):
+    for loss in losses:
         outcome = outcome + loss
     return outcome
+
+
+def _training_pass(model: Transformer, sources: Side) -> tuple[Tensor, list[Tensor]]:
+    """The states of the decoder and the losses of variants; random numbers are always the same."""
+    with _seeded(0):
+        memory = model.encode(sources)
+        states, losses = model.decode(Side(_targets()), memory)
+    return states, [*memory.losses.values(), *losses.values()]
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Inside, torch, NumPy and `random` begin with a seed; afterwards they go on as before."""
+    before = torch.get_rng_state(), np.random.get_state(), random.getstate()
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before[0])
+        np.random.set_state(before[1])
+        random.setstate(before[2])
 
 
 def _kept(tried: _Tried) -> dict[str, Tensor]:
@@ -262,19 +289,48 @@ def _states(model: Transformer, sources: Side, targets: Tensor) -> list[Tensor]:
     return [memory.states, model.decode(Side(targets), memory)[0]]
 
 
-def _differ(these: Sequence[Tensor], those: Sequence[Tensor]) -> bool:
+def _differ(these: Sequence[Tensor], those: Sequence[Tensor], within: float = CLOSE) -> bool:
     pairs = zip(these, those, strict=True)
-    return not all(torch.allclose(one, other, rtol=0, atol=CLOSE) for one, other in pairs)
+    return not all(torch.allclose(one, other, rtol=0, atol=within) for one, other in pairs)
 
 
 def _refuse_random(model: Transformer, tried: _Tried) -> None:
     drawn, sources = torch.get_rng_state(), _sources(model)
-    both = [_states(model, sources, _targets()) for _ in range(2)]
-    if _differ(*both):
+    first, second = (_states(model, sources, _targets()) for _ in range(2))
+    if _differ(first, second):
         advice = "random, such as F.dropout without training=self.training, or changed in place"
         tried.refuse(f"the same input gives another result the second time: something is {advice}")
     if not torch.equal(drawn, torch.get_rng_state()):
         tried.refuse("a hook draws or seeds random numbers outside of training")
+
+
+def _snapshot(tried: _Tried) -> kept.Snapshot:
+    return kept.snapshot(tried.modifiers, own_file.variables())
+
+
+def _growing(model: Transformer, tried: _Tried, before: kept.Snapshot) -> list[str]:
+    """Refuses what changes in training or changes the model; returns doubts about what grows.
+
+    before: what was kept after the first training pass. A second one over the same lines leaves a
+    cache as it is, but not a count or a mean.
+    """
+    sources = _sources(model)
+    first = _states(model, sources, _targets())
+    model.train()
+    with torch.enable_grad():
+        _training_pass(model, sources)
+    model.eval()
+    after = _snapshot(tried)
+    for name in kept.changed(before, after):
+        tried.refuse(f"{name} changes in training, but runs store parameters alone")
+    if _differ(first, _states(model, sources, _targets()), SAME):
+        what = "what it computes changes in training, and not by parameters"
+        tried.refuse(f"{what}, but runs store these alone")
+    where, what = f"variant {'+'.join(tried.names)}", "gets another length with each pass"
+    return [
+        f"{where}: {name} {what}, but runs store parameters alone"
+        for name in kept.resized(before, after)
+    ]
 
 
 def _refuse_lacking(model: Transformer, tried: _Tried) -> None:

@@ -90,6 +90,11 @@ def _read(file: str) -> dict[str, Variant]:
     return found
 
 
+def variables() -> dict[str, Any]:
+    """The global variables of the file, by name; none before it is loaded."""
+    return vars(sys.modules[OWN]) if OWN in sys.modules else {}
+
+
 class _Loader(SourceFileLoader):
     """Runs the text that was read, and leaves no compiled copy next to the file."""
 

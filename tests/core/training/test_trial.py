@@ -309,6 +309,67 @@ def test_what_makes_another_model_is_refused(own, changes, message):
         tried()
 
 
+CLASS = "class NearParent(Modifier):\n"
+KEPT = {  # where a count of updates is kept, and how training changes it
+    "NearParent.n[0]": ("self.n = [0]", "", "self.n[0] += 1", "self.n[0]"),
+    "NearParent.n['a']": ("self.n = {'a': 0}", "", "self.n['a'] += 1", "self.n['a']"),
+    "NearParent.n[1].n": ("self.n = (9, Count())", "", "self.n[1].n += 1", "self.n[1].n"),
+    "NearParent.n": ("type(self).n = 0", "", "type(self).n += 1", "self.n"),
+    "NearParent.mean": (
+        *("self.mean = np.zeros(1)", ""),
+        *("self.mean = 0.999 * self.mean + 0.001", "float(self.mean[0])"),
+    ),
+    "UPDATES": ("pass", "UPDATES = 0\n", "global UPDATES; UPDATES += 1", "UPDATES"),
+    "NUMBERS": ("pass", "NUMBERS = torch.zeros(1)\n", "NUMBERS.add_(1)", "NUMBERS.item()"),
+    "count.n[0]": ("pass", "def count(n=[0]):\n    n[0] += 1\n", "count()", "0"),
+    "what it computes": (
+        *("pass", "import itertools\n\nCOUNT = iter(itertools.count())\nSEEN = set()\n"),
+        *("SEEN.add(next(COUNT))", "len(SEEN)"),
+    ),
+}
+COUNT = "import numpy as np\n\n\nclass Count:\n    n = 0\n\n\n"
+
+
+def keeping(begin, outside, step, value):
+    """The example with a bias that is warmed up by a value which training changes."""
+    step = f"        if self.training:\n            {step}\n"
+    return changed(
+        *(CLASS, COUNT + outside + CLASS, BEGIN, f"{BEGIN}        {begin}\n", BODY, step + BODY),
+        *("* state", f"* state * min(1, ({value}) / 1000)"),
+    )
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_training_changes_is_found_wherever_it_is_kept(own, name):
+    own(keeping(*KEPT[name]))
+    with pytest.raises(ConfigError, match=rf"near-parent: {re.escape(name)} changes in training, "):
+        tried()
+
+
+@pytest.mark.parametrize(
+    ("begin", "outside", "step"),
+    [
+        ("self.made = {}", "", "self.made.setdefault(site.q.size(2), state.size(1))"),
+        ("self.made = {'n': 0}", "", "self.made['n'] = site.q.size(2)"),
+        ("pass", "import functools\n@functools.cache\ndef twice(n): return 2 * n\n", "twice(3)"),
+        ("pass", "def twice(n, made={}): return made.setdefault(n, 2 * n)\n", "twice(3)"),
+        ("self.state = None", "", "self.state = state"),
+        ("self.nan = {0: torch.full((2,), torch.nan), 1: torch.nan}", "", "pass"),
+    ],
+)
+def test_a_cache_that_a_second_pass_leaves_as_it_is_passes(own, begin, outside, step):
+    own(keeping(begin, outside, step, "1000"))
+    assert tried() == []
+
+
+def test_what_grows_in_training_is_doubtful(own):
+    own(keeping("self.seen = []", "", "self.seen.append(state.size(1))", "1000"))
+    assert tried() == [
+        "variant near-parent: NearParent.seen gets another length with each pass, but runs store "
+        "parameters alone"
+    ]
+
+
 def test_a_hook_that_changes_what_it_is_given_is_refused(own):
     own(with_hook("positions(self, state, p)", "p.mul_(1.1)"))
     with pytest.raises(ConfigError, match=r"the second time: .*, or changed in place$"):
