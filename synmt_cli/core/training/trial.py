@@ -78,7 +78,9 @@ def of(config: Config) -> list[str]:
         _refuse_random(model, tried)
         found += _growing(model, tried, keeps)
         _refuse_lacking(model, tried)
-        _refuse_unstored(model, tried, _built(config, config.training.seed + 1))
+        again, doubts = _built_anew(config)
+        found += doubts
+        _refuse_unstored(model, tried, again)
         _refuse_company(model, tried)
         if not (plan.transitions or plan.rereads):
             _refuse_foresight(model, tried)
@@ -132,6 +134,15 @@ def _built(config: Config, seed: int) -> Transformer:
                 if not is_lazy(parameter):
                     parameter.add_(torch.rand_like(parameter), alpha=MOVED)
     return model
+
+
+def _built_anew(config: Config) -> tuple[Transformer, list[str]]:
+    """A model as another process builds it, from the file that is run anew; and doubts about it."""
+    seed = config.training.seed + 1
+    with _seeded(seed), own_file.run_anew() as problem:
+        again = _built(config, seed)
+    unseen = "numbers drawn at random outside of functions are not found, as it runs only once"
+    return again, [f"{unseen}: {problem}"] if problem else []
 
 
 def _sources(model: Transformer, *rows: int, training: bool = True) -> Side:
@@ -343,7 +354,10 @@ def _refuse_lacking(model: Transformer, tried: _Tried) -> None:
 
 
 def _refuse_unstored(model: Transformer, tried: _Tried, again: Transformer) -> None:
-    """Refuses a variant that runs would not store in full. again: built with another seed."""
+    """Refuses a variant that runs would not store in full.
+
+    again: built with another seed, from a file that is run anew.
+    """
     for mine, other in zip(model.parameters(), again.parameters(), strict=True):
         other.copy_(mine)
     sources, targets = _sources(model), _targets()

@@ -95,6 +95,33 @@ def variables() -> dict[str, Any]:
     return vars(sys.modules[OWN]) if OWN in sys.modules else {}
 
 
+@contextlib.contextmanager
+def run_anew() -> Iterator[str]:
+    """Inside, builders are those of the file run once more, as another process would run it.
+
+    Gives "", or why the file does not run twice; builders are then those of the first time.
+    What it prints and the warnings that it gives were shown then, and are left out.
+    """
+    before, problem = sys.modules.get(OWN), ""
+    try:
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+            _loaded(path())
+    except ConfigError as error:
+        problem = str(error)
+        _set(before)
+    try:
+        yield problem
+    finally:
+        _set(before)
+
+
+def _set(module: ModuleType | None) -> None:
+    if module is None:
+        sys.modules.pop(OWN, None)
+    else:
+        sys.modules[OWN] = module
+
+
 class _Loader(SourceFileLoader):
     """Runs the text that was read, and leaves no compiled copy next to the file."""
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
+import torch
 from support.own_variants import EXAMPLE, changed
 
 from synmt_cli.core import variants
@@ -307,6 +310,56 @@ def test_what_makes_another_model_is_refused(own, changes, message):
     own(changed(*changes))
     with pytest.raises(ConfigError, match=rf"variant near-parent: {message}"):
         tried()
+
+
+NUMPY = "import functools\nimport numpy as np\n\n"
+DRAWN = {
+    "NumPy": f"{NUMPY}DRAWN = np.random.rand()\n",
+    "a generator": f"{NUMPY}DRAWN = np.random.default_rng().random()\n",
+    "torch": "DRAWN = torch.rand(1)\n",
+    "random": "import random\nDRAWN = random.random()\n",
+    "a cache": f"{NUMPY}@functools.cache\ndef drawn():\n    return np.random.rand()\n",
+}
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+@pytest.mark.parametrize("seeded", [False, True])
+def test_what_is_drawn_outside_of_init_is_refused_unless_it_is_seeded(own, kind, seeded):
+    """Each process runs the file anew, and would get another model."""
+    outside, value = DRAWN[kind], "drawn()" if kind == "a cache" else "DRAWN"
+    if seeded:
+        seeds = "import random\nimport numpy as np\nrandom.seed(1)\nnp.random.seed(1)\n"
+        outside = seeds + "torch.manual_seed(1)\n" + outside.replace("rng()", "rng(1)")
+    if seeded and kind == "a cache":
+        outside = outside.replace("    return", "    np.random.seed(1)\n    return")
+    own(changed(CLASS, outside + CLASS, "* state", f"* state * {value}"))
+    message = r"something that is drawn at random is no nn\.Parameter, so no run stores it$"
+    with nullcontext() if seeded else pytest.raises(ConfigError, match=message):
+        assert tried() == []
+
+
+def test_a_file_that_runs_twice_speaks_once(own, capfd):
+    before = sys.modules.get("synmt_own_variants")
+    own(changed(CLASS, f"print('hello')\n{CLASS}"))
+    assert tried() == []
+    assert capfd.readouterr() == ("", "hello\n")
+    loaded = sys.modules["synmt_own_variants"]
+    assert loaded is not before
+    assert tried() == []
+    assert sys.modules["synmt_own_variants"] is loaded
+
+
+def test_a_file_that_does_not_run_twice_is_tried_without(own):
+    once = (
+        "if hasattr(torch, 'mine'):\n    raise ValueError('registered already')\ntorch.mine = 1\n"
+    )
+    own(changed(CLASS, once + CLASS))
+    try:
+        (doubt,) = tried()
+    finally:
+        del torch.mine
+    assert "outside of functions are not found, as it runs only once: " in doubt
+    assert doubt.endswith("ValueError: registered already")
 
 
 CLASS = "class NearParent(Modifier):\n"
