@@ -34,7 +34,7 @@ from synmt_cli.core.model.modifier import Modifier, Side, features_read
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import building
 from synmt_cli.core.run.config import Config
-from synmt_cli.core.text.vocabulary import BOS, EOS
+from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
 from synmt_cli.core.training.promises import kept
 from synmt_cli.core.training.promises.hooks import ATTENTION, PROMISES, Shape, watched
 from synmt_cli.core.variants import own_file
@@ -82,6 +82,7 @@ def of(config: Config) -> list[str]:
         found += doubts
         _refuse_unstored(model, tried, again)
         _refuse_company(model, tried)
+        _refuse_uneven_losses(model, tried)
         if not (plan.transitions or plan.rereads):
             _refuse_foresight(model, tried)
             _refuse_other_search(model, tried)
@@ -380,6 +381,48 @@ def _refuse_company(model: Transformer, tried: _Tried) -> None:
             if any(_differ([found], [other]) for other in others):
                 what = f"what the {name} makes of a sentence depends on others in its batch"
                 tried.refuse(f"{what}, or on padding")
+
+
+def _refuse_uneven_losses(model: Transformer, tried: _Tried) -> None:
+    """Refuses a loss that is not a sum over lines, apart from a summand that is always the same."""
+    every = range(len(HEADS))
+    model.train()  # many losses are for training alone
+    if _losses(model, tried, every, seed=0) != _losses(model, tried, every, seed=1):
+        model.eval()  # they are random there
+    alone = [_losses(model, tried, [row]) for row in every]
+    together = [(rows, _losses(model, tried, rows)) for rows in (every[:2], every[2:], every)]
+    model.eval()
+    for key in together[-1][1]:
+        by_line = [losses.get(key, 0.0) for losses in alone]
+        summands = [
+            (sum(by_line[row] for row in rows) - losses.get(key, 0.0)) / (len(rows) - 1)
+            for rows, losses in together
+        ]
+        if max(summands) - min(summands) > CLOSE * sum(map(abs, by_line)):
+            what = "the loss of a batch is not the sum of those of its sentences alone"
+            tried.refuse(f"{what}: it is a mean, or depends on others in the batch or on padding")
+
+
+def _losses(
+    model: Transformer, tried: _Tried, rows: Sequence[int], seed: int = 0
+) -> dict[tuple[str, str], float]:
+    """The losses of the user's variants for these lines, by stack and variant.
+
+    Targets have other lengths each, as in training, and are padded.
+    """
+    with _seeded(seed):
+        memory = model.encode(_sources(model, *rows))
+        lengths = N_TARGET - 3 * torch.tensor(rows)[:, None]
+        n_tokens = int(lengths.max())
+        targets = _targets(n_tokens)[rows].masked_fill(torch.arange(n_tokens) >= lengths, PAD)
+        _, losses = model.decode(Side(targets), memory)
+    stacks = (("encoder", memory.losses), ("decoder", losses))
+    return {
+        (stack, name): loss.item()
+        for stack, found in stacks
+        for name, loss in found.items()
+        if name in tried.names
+    }
 
 
 def _refuse_foresight(model: Transformer, tried: _Tried) -> None:

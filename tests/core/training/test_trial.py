@@ -362,6 +362,54 @@ def test_a_file_that_does_not_run_twice_is_tried_without(own):
     assert doubt.endswith("ValueError: registered already")
 
 
+def with_loss(loss):
+    """The example, whose `prepare` returns the side, too, for a loss of it."""
+    prepared = "(j - parent[..., None]).abs()[:, None]"
+    return changed(
+        *(
+            f"return {prepared}",
+            f"return side, {prepared}",
+            "strength * state",
+            "strength*state[1]",
+        ),
+        *(BEFORE_BUILDER, f"    def loss(self, both):\n        {loss}{BEFORE_BUILDER}"),
+    )
+
+
+BEFORE_BUILDER = "\n\ndef near_parent("
+PAIRS = """side, state = both
+        shown = (side.ids != 1).float()
+        pairs = shown[:, :, None] * shown[:, None] * state[:, 0]
+        pairs = pairs[:, None] * self.strength.exp()
+        """
+
+
+@pytest.mark.parametrize(
+    ("loss", "fits"),
+    [
+        ("return (self.strength * both[1]).sum()", False),
+        ("return (self.strength * both[1]).mean()", False),
+        ("return (self.strength * both[1]).mean() if self.training else None", False),
+        (f"{PAIRS}return pairs.sum()", True),
+        (f"{PAIRS}return -pairs.sum() if self.training else None", True),
+        (f"{PAIRS}return pairs.sum() + self.strength.square().mean()", True),
+        (f"{PAIRS}return pairs.sum() / len(state)", False),
+        (f"{PAIRS}return pairs.sum() / shown.sum()", False),
+        (
+            f"{PAIRS}return nn.functional.dropout(pairs, 0.1, self.training).sum()",
+            True,
+        ),
+        ("return 0.1 * self.strength.square().sum()", True),
+        ("return None", True),
+    ],
+)
+def test_a_loss_is_a_sum_over_tokens_without_padding(own, loss, fits):
+    own(with_loss(loss))
+    message = r"near-parent: the loss of a batch is not the sum of those of its sentences alone: "
+    with nullcontext() if fits else pytest.raises(ConfigError, match=message):
+        assert tried() == []
+
+
 CLASS = "class NearParent(Modifier):\n"
 KEPT = {  # where a count of updates is kept, and how training changes it
     "NearParent.n[0]": ("self.n = [0]", "", "self.n[0] += 1", "self.n[0]"),
@@ -480,6 +528,29 @@ VARIANTS = [Variant("near", "", "", decoder="near")]
 def test_a_decoder_that_reads_distances_passes(own, variant):
     own(DECODER)
     assert tried(variant) == []
+
+
+@pytest.mark.parametrize(
+    ("loss", "fits"),
+    [
+        ("(s != 1).sum()", True),
+        ("len(s) * s.size(1)", False),
+        ("(s != 1).float().mean()", False),
+    ],
+)
+def test_a_loss_of_a_decoder_leaves_padding_out(own, loss, fits):
+    text = changed("torch.arange(side.ids.size(1))", "side.ids", text=DECODER)
+    text = changed("state[-site.q.size(2) :, None]", "torch.zeros(1)", text=text)
+    text = changed("(t - state).abs()", "t", text=text)
+    own(
+        changed(
+            "def added",
+            f"def loss(self, s):\n        return self.strength.sum() * {loss}\n\n    def added",
+            text=text,
+        )
+    )
+    with nullcontext() if fits else pytest.raises(ConfigError, match="near: the loss of a batch"):
+        assert tried("near") == []
 
 
 INPUTS = "def inputs(self, state, x):\n        return {}\n\n    def added"
