@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib.util
 import inspect
+import io
 import os
 import re
 import sys
@@ -104,7 +105,7 @@ def run_anew() -> Iterator[str]:
     """
     before, problem = sys.modules.get(OWN), ""
     try:
-        with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+        with contextlib.redirect_stderr(io.StringIO()):
             _loaded(path())
     except ConfigError as error:
         problem = str(error)
