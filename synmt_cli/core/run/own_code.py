@@ -15,7 +15,7 @@ def code(source: bytes, builders: Sequence[str]) -> str:
     """
     bare = _Bare(builders, _called(source))
     body = (one for one in ast.parse(source).body if not _is_idle(one))
-    statements = [bare.visit(part) for one in body for part in _apart(one)]
+    statements = [bare.statement(part) for one in body for part in _apart(one)]
     used, reached = set(builders), set[int]()
     while True:
         new = [
@@ -91,14 +91,23 @@ class _Bare(ast.NodeTransformer):
     def __init__(self, builders: Sequence[str], called: Container[str]) -> None:
         self.builders, self.called = builders, called
 
+    def statement(self, node: ast.stmt) -> ast.stmt:
+        """A statement of the module, without what does not count.
+
+        Only here can a function be a builder: methods and inner functions may have its name.
+        """
+        if isinstance(node, ast.FunctionDef) and node.name in self.builders:
+            if node.name not in self.called:
+                node.args.kw_defaults = [None] * len(node.args.kw_defaults)
+            return self._without_docstring(node)
+        bare: ast.stmt = self.visit(node)
+        return bare
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        if node.name not in self.builders:
-            node.returns = None
-            for one in ast.walk(node.args):
-                if isinstance(one, ast.arg):
-                    one.annotation = None
-        elif node.name not in self.called:
-            node.args.kw_defaults = [None] * len(node.args.kw_defaults)
+        node.returns = None
+        for one in ast.walk(node.args):
+            if isinstance(one, ast.arg):
+                one.annotation = None
         return self._without_docstring(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
@@ -113,6 +122,7 @@ class _Bare(ast.NodeTransformer):
                 return self.generic_visit(kind)
         return self.generic_visit(node)
 
-    def _without_docstring(self, node: ast.FunctionDef | ast.ClassDef) -> ast.AST:
+    def _without_docstring(self, node: ast.FunctionDef | ast.ClassDef) -> ast.stmt:
         node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
-        return self.generic_visit(node)
+        self.generic_visit(node)
+        return node

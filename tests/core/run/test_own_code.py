@@ -107,6 +107,15 @@ def test_a_change_of_what_a_function_uses_is_one(old, new):
     assert code(MODULE.replace(old, new), ["build"]) != code(MODULE, ["build"])
 
 
+@pytest.mark.parametrize("where", ["class Part:\n    def build", "def helper(x):\n    def build"])
+def test_the_default_of_a_method_counts_though_a_builder_has_its_name(where):
+    text = f"{where}(self, *, power=1):\n        return power\n\n\ndef build(spec, *, width=4):\n"
+    text = f"{text}    return {'Part()' if 'class' in where else 'helper(spec)'}\n"
+    before = code(text.encode(), ["build"])
+    assert code(text.replace("power=1", "power=3").encode(), ["build"]) != before
+    assert code(text.replace("width=4", "width=5").encode(), ["build"]) == before
+
+
 def test_the_default_of_a_builder_counts_where_another_calls_it():
     """A run records only the options of the variant's own builder, not of one that it calls."""
     calling = MODULE + b"\n\ndef other(spec):\n    return build(spec)\n"
