@@ -477,6 +477,14 @@ def test_a_hook_that_changes_what_it_is_given_is_refused(own):
         tried()
 
 
+@pytest.mark.parametrize("what", ["features['parent_middle']", "ids", "pad"])
+def test_a_batch_that_prepare_changes_in_place_is_refused(own, what):
+    own(changed("        j =", f"        side.{what}[:, 0] = 1\n        j ="))
+    message = rf"NearParent\.prepare changes {re.escape(f'side.{what}')} in place, which others"
+    with pytest.raises(ConfigError, match=message):
+        tried("near-parent+dep")
+
+
 @pytest.mark.parametrize("kind", ["[{}]", "{{0: {}}}", "({},)"])
 @pytest.mark.parametrize("what", ["nn.Linear(1, 1)", "torch.zeros(1, requires_grad=True)"])
 def test_what_learns_in_a_list_is_said_to_be_lost(own, kind, what):

@@ -75,7 +75,16 @@ def _checked(hook: _Hook, *given: Any) -> Any:
 
 
 def _prepared(hook: _Hook, side: Side) -> Any:
-    return hook.function(replace(side, features=_Features(side.features, hook)))
+    given = {f"side.features[{name!r}]": values for name, values in side.features.items()}
+    given["side.ids"] = side.ids
+    if side.pad is not None:
+        given["side.pad"] = side.pad
+    before = {name: values.clone() for name, values in given.items()}
+    state = hook.function(replace(side, features=_Features(side.features, hook)))
+    for name, values in given.items():
+        if not torch.equal(values, before[name]):
+            hook.refuse(f"changes {name} in place, which others read, too")
+    return state
 
 
 class _Features(dict[str, Tensor]):
