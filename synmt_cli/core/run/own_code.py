@@ -11,7 +11,8 @@ def code(source: bytes, builders: Sequence[str]) -> str:
 
     Comments, docstrings, layout, the order of imports and annotations do not count; nor do
     statements that the builders do not use, what Annotated adds to a type, and the defaults of
-    builders that only VARIANTS names, which runs write down. Raises SyntaxError, ValueError.
+    builders that only VARIANTS names, which runs write down. Types of the builders' options do
+    count, since they decide what the builder gets. Raises SyntaxError, ValueError.
     """
     bare = _Bare(builders, _called(source))
     body = (one for one in ast.parse(source).body if not _is_idle(one))
