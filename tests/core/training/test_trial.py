@@ -415,6 +415,7 @@ KEPT = {  # where a count of updates is kept, and how training changes it
     "NearParent.n[0]": ("self.n = [0]", "", "self.n[0] += 1", "self.n[0]"),
     "NearParent.n['a']": ("self.n = {'a': 0}", "", "self.n['a'] += 1", "self.n['a']"),
     "NearParent.n[1].n": ("self.n = (9, Count())", "", "self.n[1].n += 1", "self.n[1].n"),
+    "NearParent.n.n": ("self.n = Slotted(0)", "", "self.n.n += 1", "self.n.n"),
     "NearParent.n": ("type(self).n = 0", "", "type(self).n += 1", "self.n"),
     "NearParent.mean": (
         *("self.mean = np.zeros(1)", ""),
@@ -429,6 +430,9 @@ KEPT = {  # where a count of updates is kept, and how training changes it
     ),
 }
 COUNT = "import numpy as np\n\n\nclass Count:\n    n = 0\n\n\n"
+COUNT += (
+    "import dataclasses\n\n\n@dataclasses.dataclass(slots=True)\nclass Slotted:\n    n: int\n\n\n"
+)
 
 
 def keeping(begin, outside, step, value):

@@ -140,3 +140,6 @@ def _attributes(value: Any) -> Iterator[Named]:
             yield from ((key, part) for key, part in vars(value).items() if key[:2] != "__")
     elif isinstance(value, SimpleNamespace) or type(value).__module__ == OWN:
         yield from getattr(value, "__dict__", {}).items()
+        slots = getattr(type(value), "__slots__", ())
+        names = (slots,) if isinstance(slots, str) else slots
+        yield from ((name, getattr(value, name)) for name in names if hasattr(value, name))
