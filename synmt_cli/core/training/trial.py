@@ -384,7 +384,7 @@ def _refuse_company(model: Transformer, tried: _Tried) -> None:
 
 
 def _refuse_uneven_losses(model: Transformer, tried: _Tried) -> None:
-    """Refuses a loss that is not a sum over lines, apart from a summand that is always the same."""
+    """Refuses a loss that is not a sum over lines, apart from a term that is always the same."""
     every = range(len(HEADS))
     model.train()  # many losses are for training alone
     if _losses(model, tried, every, seed=0) != _losses(model, tried, every, seed=1):
