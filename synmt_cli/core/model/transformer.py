@@ -15,7 +15,7 @@ from synmt_cli.core.model.prefixes import Pass, draw, longest_first, packed_pass
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.transitions.grammar import Grammar
 
-LOGITS = 2**21  # computed at a time on a CPU; fewer are slower, and more take memory alone
+LOGITS = 2**21  # computed at a time on a CPU: fewer are slower, and more only take memory
 GPU_LOGITS = 2**26  # on a GPU each block costs a dozen launches
 
 
