@@ -7,6 +7,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sentencepiece_models import OUR_IDS, sentencepiece_model
 
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
@@ -115,19 +116,9 @@ def test_pieces_hold_a_form_character_by_character_or_none(vocabulary, forms, gl
 
 
 def test_a_vocabulary_that_puts_no_mark_before_a_text_is_the_reason(run, tmp_path):
-    import sentencepiece
-
-    (tmp_path / "text").write_text("John put the coals out\n" * 9)
-    sentencepiece.SentencePieceTrainer.train(
-        input=tmp_path / "text",
-        model_prefix=tmp_path / "m",
-        vocab_size=24,
-        hard_vocab_limit=False,
-        add_dummy_prefix=False,
-        pad_id=1,
-        bos_id=2,
-        eos_id=3,
-        minloglevel=2,
+    lines = ["John put the coals out"] * 9
+    (tmp_path / "m.model").write_bytes(
+        sentencepiece_model(lines, 24, add_dummy_prefix=False, **OUR_IDS)
     )
     done = run("linearize", "--spm", tmp_path / "m.model", stdin=COALS.encode())
     assert (done.returncode, done.stdout) == (0, b"\n")

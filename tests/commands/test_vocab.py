@@ -4,10 +4,12 @@ import os
 import unicodedata
 
 import pytest
+from support.sentencepiece_models import OUR_IDS, sentencepiece_model
 
 from synmt_cli.core.text.vocabulary import Vocabulary
 
 LINES = b"the dog sees the cat .\n\n  a cat sees  <s> dogs . \nna\xc3\xafve \xf0\x9f\x98\x80\n" * 3
+TEXT = LINES.decode().split("\n")
 
 
 @pytest.fixture(scope="module")
@@ -207,13 +209,7 @@ def test_a_model_of_another_program_is_converted(run, tmp_path):
     import sentencepiece
 
     (tmp_path / "text").write_bytes(LINES)
-    sentencepiece.SentencePieceTrainer.train(
-        input=tmp_path / "text",
-        model_prefix=tmp_path / "other",
-        vocab_size=26,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
+    (tmp_path / "other.model").write_bytes(sentencepiece_model(TEXT, 26))
     refused = run("vocab", "encode", "-m", "other.model", stdin=LINES, cwd=tmp_path)
     assert refused.returncode == 78
     assert b"other.model has unk 0, pad -1, bos 1, eos 2; needed are unk 0" in refused.stderr
@@ -236,20 +232,8 @@ def test_a_model_of_another_program_is_converted(run, tmp_path):
 
 
 def test_no_command_takes_pieces_that_end_with_spaces(run, tmp_path):
-    import sentencepiece
-
-    (tmp_path / "text").write_bytes(LINES)
-    sentencepiece.SentencePieceTrainer.train(
-        input=tmp_path / "text",
-        model_prefix=tmp_path / "other",
-        vocab_size=26,
-        hard_vocab_limit=False,
-        treat_whitespace_as_suffix=True,
-        pad_id=1,
-        bos_id=2,
-        eos_id=3,
-        minloglevel=2,
-    )
+    model = sentencepiece_model(TEXT, 26, treat_whitespace_as_suffix=True, **OUR_IDS)
+    (tmp_path / "other.model").write_bytes(model)
     problem = b"other.model was trained with --treat_whitespace_as_suffix; train it without that\n"
     for command in ("encode -m", "decode -m", "convert", "info"):
         done = run("vocab", *command.split(), "other.model", stdin=LINES, cwd=tmp_path)
@@ -260,18 +244,8 @@ def test_no_command_takes_pieces_that_end_with_spaces(run, tmp_path):
 
 
 def test_check_names_convert_where_the_first_piece_is_an_ordinary_one(run, tmp_path):
-    import sentencepiece
-
-    (tmp_path / "text").write_bytes(LINES)
-    sentencepiece.SentencePieceTrainer.train(
-        input=tmp_path / "text",
-        model_prefix=tmp_path / "other",
-        vocab_size=26,
-        hard_vocab_limit=False,
-        unk_id=2,
-        bos_id=-1,
-        eos_id=-1,
-        minloglevel=2,
+    (tmp_path / "other.model").write_bytes(
+        sentencepiece_model(TEXT, 26, unk_id=2, bos_id=-1, eos_id=-1)
     )
     done = run("check", "other.model", cwd=tmp_path)
     assert done.returncode == 1

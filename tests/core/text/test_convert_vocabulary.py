@@ -1,10 +1,10 @@
 """Other programs' sentencepiece models with our special ids."""
 
-import io
 import random
 
 import pytest
 import sentencepiece
+from support.sentencepiece_models import sentencepiece_model
 
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, with_special_ids
 from synmt_cli.errors import ConfigError, Unavailable
@@ -28,7 +28,7 @@ LAYOUTS = {
 def test_pieces_that_end_with_spaces_are_refused(taken, ids):
     """Converting does not help, so that is not the advice, whatever the ids."""
     with pytest.raises(ConfigError, match="f was trained with --treat_whitespace_as_suffix"):
-        taken(trained(treat_whitespace_as_suffix=True, **ids), "f")
+        taken(model_of_texts(treat_whitespace_as_suffix=True, **ids), "f")
 
 
 def texts(seed=1, n=300):
@@ -36,23 +36,14 @@ def texts(seed=1, n=300):
     return [" ".join(draw.choices(WORDS, k=draw.randint(1, 12))) for _ in range(n)]
 
 
-def trained(**options):
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts()),
-        model_writer=model,
-        vocab_size=340 if "byte_fallback" in options else 70,
-        hard_vocab_limit=False,
-        minloglevel=2,
-        **options,
-    )
-    return model.getvalue()
+def model_of_texts(**options):
+    return sentencepiece_model(texts(), 340 if "byte_fallback" in options else 70, **options)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_text_is_split_as_before_and_ids_are_ours(layout, kind):
-    model = trained(model_type=kind, **LAYOUTS[layout])
+    model = model_of_texts(model_type=kind, **LAYOUTS[layout])
     with pytest.raises(ConfigError, match="needed are unk 0, pad 1, bos 2, eos 3: see synmt vocab"):
         Vocabulary(model)
     old = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -77,13 +68,13 @@ def test_text_is_split_as_before_and_ids_are_ours(layout, kind):
 
 
 def test_text_that_looks_like_a_special_piece_stays_text():
-    model = trained(model_type="bpe", user_defined_symbols=["<pad>"])
+    model = model_of_texts(model_type="bpe", user_defined_symbols=["<pad>"])
     new = Vocabulary(with_special_ids(model, "m"))
     assert PAD not in new.ids(new.pieces("the <pad> dog"))
     assert new.decode(new.ids(new.pieces("the dog"))) == "the dog"
 
 
-@pytest.mark.parametrize("data", [b"", b"no model", trained(model_type="bpe")[:50]])
+@pytest.mark.parametrize("data", [b"", b"no model", model_of_texts(model_type="bpe")[:50]])
 def test_what_is_no_model_is_refused(data):
     with pytest.raises(Unavailable, match="m is not a sentencepiece model"):
         with_special_ids(data, "m")

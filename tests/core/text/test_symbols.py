@@ -1,10 +1,9 @@
 """Symbols: pieces with ids of their own that no text ever becomes."""
 
-import io
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sentencepiece_models import OUR_IDS, sentencepiece_model
 
 from synmt_cli.core.text.vocabulary import (
     BOS,
@@ -12,7 +11,6 @@ from synmt_cli.core.text.vocabulary import (
     PAD,
     UNK,
     Vocabulary,
-    sentencepiece,
     symbol_problem,
 )
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
@@ -117,19 +115,7 @@ def test_a_missing_symbol_is_named(vocabulary):
 
 
 def test_a_single_character_of_another_tools_model_is_no_symbol():
-    model = io.BytesIO()
-    sentencepiece().SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXT),
-        model_writer=model,
-        vocab_size=50,
-        control_symbols=["#", "##"],
-        pad_id=PAD,
-        unk_id=UNK,
-        bos_id=BOS,
-        eos_id=EOS,
-        minloglevel=3,
-    )
-    vocabulary = Vocabulary(model.getvalue())
+    vocabulary = Vocabulary(sentencepiece_model(TEXT, 50, control_symbols=["#", "##"], **OUR_IDS))
     assert vocabulary.symbols == ("##",)
     assert vocabulary.ids(["#"]) == [UNK]
     assert symbol_problem("#")

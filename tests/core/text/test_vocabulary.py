@@ -3,8 +3,9 @@ import gzip
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sentencepiece_models import sentencepiece_model
 
-from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, sentencepiece
+from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.errors import ConfigError, DataError, Unavailable, UsageError
 from synmt_cli.formats.spm import without_prefix
@@ -187,9 +188,7 @@ def test_damaged_and_missing_models_are_named(tmp_path):
 
 
 def test_other_special_ids_are_refused(tmp_path):
-    sentencepiece().SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXT), model_prefix=str(tmp_path / "m"), vocab_size=40, minloglevel=3
-    )
+    (tmp_path / "m.model").write_bytes(sentencepiece_model(TEXT, 40))
     with pytest.raises(ConfigError, match=r"has unk 0, pad -1, bos 1, eos 2; needed are unk 0"):
         Vocabulary.load(str(tmp_path / "m.model"))
 
