@@ -43,10 +43,11 @@ class Making:
 
 def making(model: bytes) -> Making:
     """How a model was made. Raises ValueError if the bytes are not a model."""
-    trainer, normalizer = (
-        dict(_fields(b"".join(_checked(value, bytes) for n, value in _fields(model) if n == part)))
-        for part in (_TRAINER, _NORMALIZER)
-    )
+    parts = {_TRAINER: b"", _NORMALIZER: b""}
+    for number, value in _fields(model):
+        if number in parts:
+            parts[number] += _checked(value, bytes)
+    trainer, normalizer = (dict(_fields(part)) for part in parts.values())
     return Making(
         type=TYPES.get(_checked(trainer.get(_MODEL_TYPE, 1), int), "unknown"),
         normalization=_checked(normalizer.get(_NAME, b""), bytes).decode("utf-8", "replace"),

@@ -152,8 +152,7 @@ class TeacherForcing:
         target, found = batch.tokens(), []  # (N,)
         for model in self.models:
             states, _ = model.decode(batch.target, model.encode(batch.source), batch.lengths)
-            log_probs, _ = model.judged(batch.without_padding(states), target)
-            found.append(log_probs)
+            found.append(model.log_probs(batch.without_padding(states), target))
         if len(found) == 1:
             return found[0]
         return torch.stack(found).logsumexp(0) - math.log(len(found))

@@ -1,7 +1,7 @@
 """The translation model: encoder, decoder, and the scores of the next token."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -113,20 +113,30 @@ class Transformer(nn.Module):
             return F.linear(states.to(weight.dtype), weight, self.output_bias)
 
     @torch.no_grad()
-    def judged(self, states: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """log P of each target, (N,), and whether it is the likeliest token, (N,).
+    def log_probs(self, states: Tensor, target: Tensor) -> Tensor:
+        """states: (N, D); target: (N,) ids -> log P of each target, (N,)."""
+        return torch.cat([_log_probs(z, y) for z, y in self._logit_blocks(states, target)])
 
-        states: (N, D); target: (N,) ids. Of equally likely tokens the first is the likeliest. The
-        (N, n_target) logits are computed a block at a time.
+    @torch.no_grad()
+    def judged(self, states: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """What `log_probs` returns, and whether each target is the likeliest token, (N,).
+
+        Of equally likely tokens the first is the likeliest.
+        """
+        blocks = self._logit_blocks(states, target)
+        found = [(_log_probs(z, y), z.argmax(-1) == y) for z, y in blocks]
+        log_probs, is_right = zip(*found, strict=True)
+        return torch.cat(log_probs), torch.cat(is_right)
+
+    def _logit_blocks(self, states: Tensor, target: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yields the logits of some states, (n, n_target), and their targets, (n,).
+
+        All of them, (N, n_target), would take much memory.
         """
         n_target = self.output.weight.size(0)
         n = max(1, (LOGITS if states.device.type == "cpu" else GPU_LOGITS) // n_target)
-        log_probs, is_right = [], []
         for own, y in zip(states.split(n), target.split(n), strict=True):
-            z = self.logits(own).float()  # (n, n_target)
-            log_probs.append(z.gather(1, y[:, None])[:, 0] - z.logsumexp(-1))
-            is_right.append(z.argmax(-1) == y)
-        return torch.cat(log_probs), torch.cat(is_right)
+            yield self.logits(own).float(), y
 
     def correct_for(self, arc_weight: float) -> None:
         """Corrects `logits` for the weight that arcs have in the loss.
@@ -137,3 +147,8 @@ class Transformer(nn.Module):
         if self.grammar is not None and arc_weight not in (0, 1):
             is_arc = torch.from_numpy(self.grammar.is_arc)
             self.output_bias = is_arc.to(self.output.weight) * -math.log(arc_weight)
+
+
+def _log_probs(logits: Tensor, target: Tensor) -> Tensor:
+    """logits: (n, n_target); target: (n,) ids -> log P of each, (n,)."""
+    return logits.gather(1, target[:, None])[:, 0] - logits.logsumexp(-1)

@@ -208,16 +208,16 @@ def _training_pass(model: Transformer, sources: Side) -> tuple[Tensor, list[Tens
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
     """Inside, torch, NumPy and `random` begin with a seed; afterwards they go on as before."""
-    before = torch.get_rng_state(), np.random.get_state(), random.getstate()
-    torch.manual_seed(seed)
-    np.random.seed(seed)
-    random.seed(seed)
-    try:
-        yield
-    finally:
-        torch.set_rng_state(before[0])
-        np.random.set_state(before[1])
-        random.setstate(before[2])
+    of_numpy, of_random = np.random.get_state(), random.getstate()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        np.random.seed(seed)
+        random.seed(seed)
+        try:
+            yield
+        finally:
+            np.random.set_state(of_numpy)
+            random.setstate(of_random)
 
 
 def _kept(tried: _Tried) -> dict[str, Tensor]:
@@ -363,7 +363,7 @@ def _refuse_unstored(model: Transformer, tried: _Tried, again: Transformer) -> N
         other.copy_(mine)
     sources, targets = _sources(model), _targets()
     if _differ(_states(model, sources, targets), _states(again.eval(), sources, targets)):
-        tried.refuse("something that is drawn at random is no nn.Parameter, so no run stores it")
+        tried.refuse("a value drawn at random is not an nn.Parameter, so no run stores it")
 
 
 def _refuse_company(model: Transformer, tried: _Tried) -> None:

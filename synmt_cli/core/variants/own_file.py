@@ -92,35 +92,29 @@ def _read(file: str) -> dict[str, Variant]:
 
 
 def variables() -> dict[str, Any]:
-    """The global variables of the file, by name; none before it is loaded."""
-    return vars(sys.modules[OWN]) if OWN in sys.modules else {}
+    """The global variables of the file, which has been loaded, by name."""
+    return vars(sys.modules[OWN])
 
 
 @contextlib.contextmanager
 def run_anew() -> Iterator[str]:
     """Inside, builders are those of the file run once more, as another process would run it.
 
-    Gives "", or why the file does not run twice; builders are then those of the first time.
+    It has been loaded before. Gives "", or why it does not run twice; builders are then those of
+    the first time.
     What it prints and the warnings that it gives were shown then, and are left out.
     """
-    before, problem = sys.modules.get(OWN), ""
+    before, problem = sys.modules[OWN], ""
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             _loaded(path())
     except ConfigError as error:
         problem = str(error)
-        _set(before)
+        sys.modules[OWN] = before
     try:
         yield problem
     finally:
-        _set(before)
-
-
-def _set(module: ModuleType | None) -> None:
-    if module is None:
-        sys.modules.pop(OWN, None)
-    else:
-        sys.modules[OWN] = module
+        sys.modules[OWN] = before
 
 
 class _Loader(SourceFileLoader):

@@ -248,6 +248,7 @@ def test_a_parameter_whose_factor_begins_at_zero_learns(own):
 # Models that compute something else in translation than in training.
 
 OTHERS = r"what the encoder makes of a sentence depends on others in its batch, or on padding$"
+UNSTORED = r"a value drawn at random is not an nn\.Parameter, so no run stores it$"
 RANDOM = "the same input gives another result the second time: something is random, such as F.dr"
 CONSTANT = "[layer])\n        self.constant = torch.rand(1)\n"
 BODY, BEGIN = "        return -self", "[layer])\n"  # of the example's `added`, and of its __init__
@@ -266,7 +267,7 @@ CACHE = """\
         (("* state", "* nn.functional.dropout(state, 0.5)"), RANDOM),
         (
             ("[layer])\n", CONSTANT, "* state", "* state * self.constant"),
-            r"something that is drawn at random is no nn\.Parameter, so no run stores it$",
+            UNSTORED,
         ),
         (
             (
@@ -333,8 +334,7 @@ def test_what_is_drawn_outside_of_init_is_refused_unless_it_is_seeded(own, kind,
     if seeded and kind == "a cache":
         outside = outside.replace("    return", "    np.random.seed(1)\n    return")
     own(changed(CLASS, outside + CLASS, "* state", f"* state * {value}"))
-    message = r"something that is drawn at random is no nn\.Parameter, so no run stores it$"
-    with nullcontext() if seeded else pytest.raises(ConfigError, match=message):
+    with nullcontext() if seeded else pytest.raises(ConfigError, match=UNSTORED):
         assert tried() == []
 
 
