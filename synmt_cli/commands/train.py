@@ -380,7 +380,6 @@ def run_training(
 ) -> int:
     """Trains; the first of several processes writes and reports. Returns the exit status."""
     from synmt_cli.core.run.directory import Run
-    from synmt_cli.core.training.length import Length
     from synmt_cli.core.training.saving import run_folder
     from synmt_cli.core.training.saving.tensorboard import refuse_unwritable
 
@@ -393,9 +392,7 @@ def run_training(
             refuse_unwritable(Path(tensorboard))
         with console.progress("reading", unit="records") as bar:
             session = open_it(place, ranks, bar.advance)
-        train_notes.report_left_out(session)
         session = train_notes.settled(session, choice, place)
-        train_notes.warn_of_tokenizer(session)
         trainer = session.trainer(place, ranks, request)
         trainer.guard = refuse_moved
         is_resumed, first_step = trainer.resume(), trainer.state.step
@@ -410,10 +407,7 @@ def run_training(
                     f"{path} is past training.{passed}: no update is made, and it does "
                     "not compare with runs that end there"
                 )
-        else:
-            train_notes.report_beginning(session, trainer)
-        length = Length.of(session.train, trainer.settings)
-        train_notes.announce(trainer, length)
+        length = train_notes.announced(session, trainer, is_new=not is_resumed)
         train_progress.follow(trainer, events, place, tensorboard, length)
     return 0
 

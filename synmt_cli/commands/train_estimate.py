@@ -25,17 +25,11 @@ def show(session: Session, choice: Choice, folder: str) -> None:
     from synmt_cli.core.distributed.ranks import Ranks
     from synmt_cli.core.run.directory import Run
     from synmt_cli.core.training.device.memory_estimate import estimate
-    from synmt_cli.core.training.length import Length
 
-    train_notes.report_left_out(session)
     place = Run(Path(folder)) if folder else None
     session = train_notes.settled(session, choice, place)
-    train_notes.warn_of_tokenizer(session)
     trainer = session.trainer(place, Ranks(), is_trial=True)
-    if not (place and place.steps()):
-        train_notes.report_beginning(session, trainer)
-    length = Length.of(session.train, trainer.settings)
-    train_notes.announce(trainer, length)
+    length = train_notes.announced(session, trainer, is_new=not (place and place.steps()))
     figures = estimate(trainer.model, session.train, trainer.settings)
     memory = figures.pop("memory")
     for name, value in figures.items():

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 def settled(session: Session, choice: Choice, place: Run | None = None) -> Session:
-    """The session with its final settings. Reports those that nobody named."""
+    """The session with its final settings. Says what it reads, and which settings nobody named."""
+    report_left_out(session)
     session, notes = session.settled(choice, place)
     for line in notes:
         console.info(line)
+    warn_of_tokenizer(session)
     return session
 
 
@@ -69,10 +71,17 @@ def report_beginning(session: Session, trainer: Trainer) -> None:
         console.info(f"preset {session.config.preset}, except for its [model]")
 
 
-def announce(trainer: Trainer, length: Length) -> None:
-    """Says what will run, and warns if bf16, which another machine may have chosen, is slow."""
-    from synmt_cli.core.run.device import has_bf16
+def announced(session: Session, trainer: Trainer, *, is_new: bool) -> Length:
+    """How long a run will be, after it is said what will run, and what it begins with if it is new.
 
+    Warns if bf16, which another machine may have chosen, is slow.
+    """
+    from synmt_cli.core.run.device import has_bf16
+    from synmt_cli.core.training.length import Length
+
+    if is_new:
+        report_beginning(session, trainer)
+    length = Length.of(session.train, trainer.settings)
     for line in described(trainer, length):
         console.info(line)
     if trainer.settings.precision == "bf16" and not has_bf16(trainer.device):
@@ -80,6 +89,7 @@ def announce(trainer: Trainer, length: Length) -> None:
             "this device has no bf16 and emulates it, which can take several times as long as fp32 "
             "(training.precision)"
         )
+    return length
 
 
 def described(trainer: Trainer, length: Length) -> Iterator[str]:
