@@ -381,6 +381,9 @@ def test_search_sort_and_fold(browser, folder):
     browser.run(f"{search}; {wait}")
     assert browser.run(SHOWN) == ["8"]
     assert browser.run("count.textContent") == "1 segment"
+    for of_the_page in ("reference", "tree of the source"):
+        browser.run(f"{search.replace('SATZ 7', of_the_page)}; {wait}")
+        assert browser.run("count.textContent") == "0 segments"
     browser.run(f"{search.replace('SATZ 7', '')}; {wait}")
     browser.run("sort.value = 'i'; sort.dispatchEvent(new Event('change'))")
     assert browser.run(SHOWN) == [str(i) for i in range(1, 13)]

@@ -30,12 +30,17 @@ if (list) {
     document.getElementById(id));
   const segments = [...list.children];
   const texts = new Map();
+  const plain = (text) => text.toLowerCase().replace(/\s+/g, " ").trim();
+  // The source, the reference and the outputs of a segment; no names, scores or trees.
   const text = (one) => {
-    if (!texts.has(one)) texts.set(one, one.textContent.toLowerCase());
+    if (!texts.has(one)) {
+      const parts = one.querySelectorAll(":scope > summary > bdi, :scope > dl > dd");
+      texts.set(one, [...parts].map((part) => plain(part.textContent)).join("\n"));
+    }
     return texts.get(one);
   };
   const show = () => {
-    const words = search.value.toLowerCase();
+    const words = plain(search.value);
     let n = 0;
     for (const one of segments) {
       one.hidden = !text(one).includes(words);
