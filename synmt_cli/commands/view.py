@@ -124,7 +124,7 @@ def view(
     A tree with too many lines side by side is not drawn, which is reported (see MEMORY in
     synmt-view(1)).
 
-    Colours are used only on a terminal, and not if NO_COLOR is set.
+    Colours are used only on a terminal, and not if NO_COLOR is set or TERM is dumb.
 
     Weights of `analyze attention` are drawn as a shaded row for each token, layer and head, with
     the strongest key and its weight at the end; a shade is the share of that weight.
@@ -197,7 +197,8 @@ def _for_terminal(ascii: bool, width: int | None, output: str) -> Drawing:
     on_terminal = output == "-" and os.isatty(1)
     if width is None and on_terminal:
         width = os.get_terminal_size(1).columns or None
-    return Drawing(ascii, width, on_terminal and not os.environ.get("NO_COLOR"))
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Drawing(ascii, width, on_terminal and not is_plain)
 
 
 def _is_wanted(id: str, wanted: dict[str, bool]) -> bool:

@@ -146,6 +146,7 @@ def test_colours_are_for_terminals_without_no_color():
     environment = {"NO_COLOR": ""}
     assert "\x1b[32mnsubj\x1b[0m" in on_terminal(TREE, **environment)
     assert on_terminal(TREE, NO_COLOR="1") == DRAWN
+    assert on_terminal(TREE, TERM="dumb") == DRAWN
 
 
 @pytest.mark.slow
