@@ -217,7 +217,9 @@ def _advise(experiment: str, device: str, sides: Iterable[tuple[str, str | None,
     """Says what to do next. sides: the name of each, its parser, if there is one, and its text."""
     for side, parser, text in sides:
         if parser is not None:  # a parser of another language gives nonsense without an error
-            view = f"{shlex.join(('synmt', 'parse', '-m', parser, text))} | synmt view | head -n 30"
+            file = f"./{text}" if text.startswith("-") else text  # or it would be an option
+            parse = shlex.join(("synmt", "parse", "-m", parser, file))
+            view = f"{parse} | synmt view | head -n 30"
             console.info(f"look at trees of the {side} before you train: {view}")
     two_at_a_time = "-j2 " if device == "cpu" else ""
     console.info(f"next: make {two_at_a_time}-C {shlex.quote(experiment)}")

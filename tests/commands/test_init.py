@@ -616,6 +616,41 @@ def test_trees_to_look_at_first(run, forked, given, tmp_path):
         assert shown.stderr == b""
 
 
+def test_the_name_of_a_text_is_no_option_of_the_advice(run, forked, given, tmp_path):
+    for name, here in (("my text.en", "-t.en"), ("my text.de.gz", "-t.de.gz")):
+        shutil.copy(given / name, tmp_path / here)
+    options = ("--src", "-t.en", "--tgt", "-t.de.gz", "--parser", given / "my parser")
+    done = run("init", "e", *options, "--variants", "pascal", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    (command,) = re.findall(r"before you train: (.*)", done.stderr.decode())
+    shown = shell(f"{command} || true", tmp_path, first=forked.folder)
+    assert (shown.stdout[:5], shown.stderr) == (b"# 1  ", b"")
+
+
+@pytest.mark.parametrize("sets", [(), HELD_OUT[:4]])
+def test_check_misses_the_inputs_that_make_misses(run, given, tmp_path, sets):
+    """Each file of a new experiment, all of them deleted; sets are split off, or given."""
+    for name in ("short", "short too"):
+        (given / name).write_text(f"{name}\n")
+    options = (*TEXT, *PARSERS, *sets, "--variants", "pascal,linearized")
+    done = run("init", tmp_path / "e", *options, cwd=given)
+    assert done.returncode == 0, done.stderr.decode()
+    assert run("check", tmp_path / "e").returncode == 0
+    paths = [one for one in (tmp_path / "e").rglob("*") if one.is_symlink()]
+    assert len(paths) == (6 if sets else 4)
+    paths = sorted((*paths, tmp_path / "e/config.toml"))
+    for path in paths:
+        path.rename(tmp_path / "aside")
+        made = shell("make -n", tmp_path / "e").stderr.decode()
+        assert f"No rule to make target '{path.relative_to(tmp_path / 'e')}'" in made
+        (tmp_path / "aside").rename(path)
+    for path in paths:
+        path.unlink()
+    checked = run("check", tmp_path / "e").stdout.decode()
+    missed = [f"{path}: not there, and make has no rule for it\n" for path in paths]
+    assert checked == "".join(missed)
+
+
 def test_variants_and_seeds_that_make_cannot_take_are_named(run, given, tmp_path):
     done = run("init", tmp_path / "e", *TEXT, *PARSERS, "--variants", "rel, dep", cwd=given)
     assert done.returncode == 0, done.stderr.decode()

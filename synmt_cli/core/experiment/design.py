@@ -111,7 +111,7 @@ class Design:
         if n := min(MOST_HELD_OUT, n_pairs // HELD_OUT):
             return n
         needed = " and ".join(f"--{name}-src, --{name}-tgt" for name in self.split_off)
-        raise UsageError(f"{n_pairs:,} pairs are too few to split: give {needed}")
+        raise UsageError(f"too few pairs to split ({n_pairs:,}): give {needed}")
 
     def records(self, variant: str) -> tuple[str, str]:
         """The names of a variant's training and development records, as in data/NAME.jsonl."""

@@ -16,6 +16,13 @@ from synmt_cli.io import json_files, reading, regular_files
 VARIABLE = re.compile(r"^(VARIANTS|SEEDS|PRESET|METRICS|BY) := ([^#\n]*)", re.MULTILINE)
 LISTS = ("VARIANTS", "SEEDS")
 MAKEFILE_LIMIT = 2**20  # bytes
+# What a Makefile of init calls its inputs. A model's vocabulary, and sets that were given, have the
+# names of files that other experiments make.
+INPUT = re.compile(
+    r"(?<![\w./+%-])(given/[\w./+-]+|text/\w+\.(?:src|tgt)|(?:src|tgt)\.udpipe|spm\.model"
+    r"|config\.toml)(?![\w./%])"
+)
+TARGETS = re.compile(r"^(?![#\t])([^:=\n]+?) *&?:(?!=)", re.MULTILINE)
 
 
 def figures(folder: Path, kind: FolderKind) -> Facts:
@@ -25,8 +32,7 @@ def figures(folder: Path, kind: FolderKind) -> Facts:
 
 def of_experiment(folder: Path) -> Facts:
     """The settings and inputs of a folder of `synmt init`, and its progress. Raises SynmtError."""
-    rules = regular_files.read(folder / "Makefile", MAKEFILE_LIMIT, follow=True)
-    found = dict(VARIABLE.findall(rules.decode("utf-8", "replace")))
+    found = dict(VARIABLE.findall(_rules(folder)))
     facts: Facts = {
         name.lower(): text.split() if name in LISTS else text.strip()
         for name, text in found.items()
@@ -45,6 +51,20 @@ def of_experiment(folder: Path) -> Facts:
     return facts
 
 
+def _rules(folder: Path) -> str:
+    """The text of the Makefile. Raises ReadError."""
+    text = regular_files.read(folder / "Makefile", MAKEFILE_LIMIT, follow=True)
+    return text.decode("utf-8", "replace")
+
+
+def _inputs(rules: str) -> list[str]:
+    """The files that a Makefile reads and does not make."""
+    rules = rules.replace("\\\n", " ")
+    made = {name for targets in TARGETS.findall(rules) for name in targets.split()}
+    lines = (line for line in rules.split("\n") if not line.startswith("#"))
+    return sorted({name for line in lines for name in INPUT.findall(line)} - made)
+
+
 def _given(folder: Path) -> Iterator[Path]:
     """Yields the links to the input: text, parsers, and models that trainings begin with."""
     for pattern in ("given/*", "given/pretrained/*", "text/*", "*.udpipe", "*.model"):
@@ -58,6 +78,9 @@ def problems_of_experiment(folder: Path) -> Iterator[SynmtError]:
     for link in sorted(_given(folder)):
         if not link.exists():
             yield ReadError(f"{link}: its input is gone: {os.readlink(link)}")
+    for name in _inputs(_rules(folder)):
+        if not os.path.lexists(folder / name):
+            yield ReadError(f"{folder / name}: not there, and make has no rule for it")
     for name, kind in (("config.toml", "config"), ("scores.json", "json")):
         if (folder / name).exists():
             with reading.open_source(str(folder / name)) as source:
