@@ -104,7 +104,7 @@ def translate(
         option(
             "--max-output-len N",
             "Most pieces of a translation, with its end, and at least 2 of a tree; the default is "
-            "2 * source + 20.",
+            "2 * source + 22.",
             min=1,
             max=100_000,
         ),
@@ -164,7 +164,8 @@ def translate(
     whose parse failed, or that has no tree, is translated with each piece as its own parent, and
     counted; with --on-bad-tree failed a sentence of CoNLL-U that is not a tree is such a segment,
     and does not end the run. An empty line stays empty and never reaches the model. A source of
-    more than --max-pieces pieces is translated in parts without its tree, and the parts are joined.
+    more than --max-pieces pieces is translated in parts without its tree, and the parts are joined
+    to one translation, whatever --nbest is.
     Pieces that the vocabulary lacks, as of another script, are read as the unknown piece, and
     their segments are counted. If a model reads labels (gps, tags), a warning says when at least
     one word in a hundred has a label that did not occur in training, as in trees of another scheme.

@@ -154,6 +154,26 @@ def test_lines_of_text_and_of_transitions(forked):
     assert lines_of(done.stdout) == [3, 4, 5]
 
 
+def test_transitions_of_a_record_build_a_tree(forked):
+    """Over words, and over pieces with or without a named vocabulary."""
+    lines = (
+        '{"src":"a","transitions":["the","dog","LEFT-ARC:det"]}',
+        '{"src":"a","transitions":["the","dog"]}',
+        '{"src":"a","vocab":"1f2e","transitions":["▁the","▁do","g","LEFT-ARC:det"]}',
+        '{"src":"a","transitions":["▁the","▁do","g","LEFT-ARC:det"]}',
+        '{"src":"a","vocab":"1f2e","transitions":["▁the","▁do","g"]}',
+        '{"src":"a","vocab":"1f2e","transitions":["LEFT-ARC:det","▁the"]}',
+        '{"src":"a","status":"failed","transitions":[]}',
+    )
+    done = forked("check", "--from", "jsonl", stdin="\n".join(lines).encode())
+    headless = "transitions: 2 words are left without a head, only one is the root"
+    assert done.stdout.decode().splitlines() == [
+        f"<stdin>:2: {headless}",
+        f"<stdin>:5: {headless}",
+        "<stdin>:6: transitions: token 1: the arc 'det' finds fewer than two words",
+    ]
+
+
 def test_a_name_is_believed_and_compression_read(forked, tmp_path):
     spaces = GOOD.replace("\t", " ").encode()  # looks like text
     for name, data in (("a.conllu", spaces), ("b.conllu.gz", gzip.compress(spaces))):

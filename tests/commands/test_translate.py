@@ -89,6 +89,14 @@ def test_tsv_gives_the_n_best(translate):
     assert cells[3] == [b"2", b"0.0000", b""]
 
 
+def test_parts_have_one_translation_together_which_is_said(translate):
+    options = ("--format", "tsv", "--nbest", "3", "--max-pieces", "6")
+    done = translate(*options, stdin=b"A dog.\nThe dog sees the cat. The dog sees the cat.\n")
+    assert [row.split(b"\t")[0] for row in done.stdout.splitlines()] == [b"1", b"1", b"1", b"2"]
+    said = "1 of 2 segments of more than 6 pieces: translated in parts, with one translation each"
+    assert said in done.stderr.decode()
+
+
 def test_draws_depend_on_seed_and_segment_alone(translate, example_folder):
     options = ("--sample", "0", "--format", "tsv", "--nbest", "2")
     whole = translate(*options, "test.jsonl").stdout

@@ -12,7 +12,7 @@ from itertools import takewhile
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
 from synmt_cli.core.segments.comments import LineStarts
 from synmt_cli.core.text.vocabulary import Vocabulary
-from synmt_cli.core.transitions.delinearizer import Delinearizer
+from synmt_cli.core.transitions.delinearizer import Broken, Delinearizer, begins_like_pieces
 from synmt_cli.errors import DataError, SynmtError
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.detect import TreeKind
@@ -57,7 +57,8 @@ class ProblemFinder:
             try:
                 if kind == "jsonl":
                     record.refuse_text(data, source, number)
-                    record.from_bytes(data, source.name, number)
+                    one = record.from_bytes(data, source.name, number)
+                    _refuse_no_tree(one, source.name, number)
                 elif kind == "transitions":
                     lines.run(TransitionLine(source.name, number, "", data, is_json=False))
                 else:
@@ -87,6 +88,17 @@ class ProblemFinder:
         )
         self.n_segments += n
         return after
+
+
+def _refuse_no_tree(one: record.Record, name: str, number: int) -> None:
+    """Raises DataError for a record whose transitions build no tree."""
+    if one.transitions is None:
+        return
+    of_pieces = one.vocab is not None or begins_like_pieces(one.transitions)
+    try:
+        Delinearizer(of_pieces=of_pieces).sentence(one.transitions, escaped=False)
+    except Broken as problem:
+        raise DataError(name, number, f"transitions: {problem}") from None
 
 
 def _comments_of(block: conllu.RawBlocks) -> conllu.Sentence:

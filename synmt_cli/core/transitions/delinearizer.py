@@ -59,10 +59,15 @@ class Delinearized:
 
 @dataclass(frozen=True, slots=True)
 class Delinearizer:
-    """Makes sentences of tokens. vocabulary: of the pieces; None if tokens are words."""
+    """Makes sentences of tokens.
+
+    vocabulary: of the pieces; None if tokens are words. of_pieces: whether they are pieces although
+    there is no vocabulary; then the form of a word is its pieces as they are.
+    """
 
     vocabulary: Vocabulary | None = None
     repair: bool = False
+    of_pieces: bool = False
 
     def sentence(self, tokens: Sequence[str], escaped: bool = True) -> Delinearized:
         """The sentence of a sequence, without words if there are no tokens. Raises Broken.
@@ -70,7 +75,8 @@ class Delinearizer:
         escaped: whether pieces are escaped, as in lines of text; words always are. With
         `repair`, Broken is raised only for a token that nothing can be made of.
         """
-        escaped = escaped or self.vocabulary is None
+        of_pieces = self.of_pieces or self.vocabulary is not None
+        escaped = escaped or not of_pieces
         builder = _Builder(self.repair)
         for number, token in enumerate(tokens, 1):
             try:
@@ -84,10 +90,10 @@ class Delinearizer:
             elif token == GLUE:
                 builder.add(number, Move.GLUE, "")
             else:
-                is_repaired = self.repair and self.vocabulary is not None  # by _form, with its word
+                is_repaired = self.repair and of_pieces  # by _form, with its word
                 _check(number, text, is_repaired)
                 begins = Move.CONTINUE if builder.awaits_glued else Move.BEGIN
-                move = begins if self.vocabulary is None else move_of_piece(text)
+                move = move_of_piece(text) if of_pieces else begins
                 builder.add(number, move, text)
         return builder.finish(len(tokens), self.vocabulary)
 

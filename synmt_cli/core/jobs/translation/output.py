@@ -28,7 +28,8 @@ def remarks(
     if not source.has_all(one.record.pieces or ()):
         yield UNKNOWN
     if one.n_parts > 1:
-        yield f"of more than {settings.max_pieces:,} pieces: translated in parts"
+        once = ", with one translation each" if settings.nbest > 1 else ""
+        yield f"of more than {settings.max_pieces:,} pieces: translated in parts{once}"
     if any(line.cut for line in one.lines):
         yield "reached the length limit: their translation is cut"
     if any(line.n_closing for line in one.lines):
