@@ -132,9 +132,9 @@ def view(
     --format svg, html and tikz draw arcs over the words, with UPOS below, a bracket for each
     multiword token (in tikz its form in parentheses), and dotted arcs for what DEPS says of empty
     nodes. A sentence that is too long goes on in further lines; an arc between two lines names its
-    other end. Hebrew and Arabic run to the left. --layout upright puts each word below its head.
-    svg is one picture of all segments; tikz is text for a paper that uses the package
-    tikz-dependency.
+    other end where there is room (in tikz it ends at dots). Hebrew and Arabic run to the left.
+    --layout upright puts each word below its head. svg is one picture of all segments; tikz is text
+    for a paper that uses the package tikz-dependency.
 
     With --format svg, html or tikz, --compare draws a second tree over the same sentence, such as a
     parse against gold: below the words, with the arcs that differ dashed and red in both trees. The

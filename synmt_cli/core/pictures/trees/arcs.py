@@ -4,7 +4,8 @@ An arc is a bracket: up from one word, across at its level, and down to the othe
 from the shortest to the longest, each one level above all those that it spans, and the ends of
 arcs at a word stand side by side, those of longer arcs nearer to its middle. Then only arcs of a
 tree that is not projective cross. A sentence too long for the width continues on further lines,
-and an arc between lines as two open pieces, which run to the edge and name the other end.
+and an arc between lines as two open pieces, which run to the edge and name the other end where
+there is room.
 """
 
 import unicodedata
@@ -23,24 +24,28 @@ MOST_COLUMNS = 10_000
 WORD, SMALL = 16, 11  # font sizes of words, and of tags and labels
 GAP = 16  # the least between words
 SLOT = 7  # the most between the ends of arcs at a word
-MARGIN = 34  # at both ends of a line of a broken sentence, for arcs that go on
+MARGIN = 34  # the least at both ends of a line of a broken sentence, for arcs that go on
+MOST_MARGIN = 6  # such a part of the width, although there are labels which are longer
 EDGE = 4
-_NARROW, _BROAD = frozenset("iljtfrI.,:;'!|()[]{}-` "), frozenset("mwMWOQG@%—")
+_NARROW, _BROAD = frozenset("iljtfrI.,:;'!|()[]-· "), frozenset("mwMWOQG@%&—…→жшщюфыЖШЩЮФЫМ")
 
 
 def text_width(text: str, size: float) -> float:
-    """An estimate of a text's width: the font is chosen where the picture is shown."""
+    """An estimate of a text's width: the font is chosen where the picture is shown.
+
+    Most texts are at most as wide in DejaVu Sans, the widest font that pictures ask for.
+    """
     return size * sum(map(_em, text))
 
 
 def _em(char: str) -> float:
     if char in _NARROW:
-        return 0.36
+        return 0.39
     if unicodedata.east_asian_width(char) in "WF":
         return 1.0
     if unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0.0
-    return 0.9 if char in _BROAD else 0.7 if char.isupper() else 0.58
+    return 0.98 if char in _BROAD else 0.76 if char.isupper() else 0.62
 
 
 class Part(NamedTuple):
@@ -94,16 +99,17 @@ def lines(
         for one in columns
     ]
     arcs = [arc for layer in layers for arc in layer]
-    for arc in arcs:
+    labels = [text_width(shown(arc.label, LONGEST_LABEL), SMALL) for arc in arcs]
+    for arc, label in zip(arcs, labels, strict=True):
         if arc.head == ROOT:
-            label = text_width(shown(arc.label, LONGEST_LABEL), SMALL)
             widths[arc.dependent] = max(widths[arc.dependent], label - 2 * EDGE)
     gaps = _gaps(widths, arcs)
     for token in tokens:
         _make_room(token, widths, gaps)
     rooms = [gap + own for gap, own in zip(gaps, widths, strict=True)]
-    ranges = _ranges(rooms, width)
-    margin = MARGIN if len(ranges) > 1 else EDGE
+    margin = max(MARGIN, min(max(labels, default=0), width / MOST_MARGIN))
+    ranges = _ranges(rooms, width, margin)
+    margin = margin if len(ranges) > 1 else EDGE
     arcs_of = [_by_line(layer, ranges) for layer in layers]
     made = []
     for number, (first, last) in enumerate(ranges):
@@ -140,15 +146,15 @@ def _make_room(token: Token, widths: list[float], gaps: list[float]) -> None:
     gaps[b] += max(0, needed - min(widths[a], widths[b]) - has)
 
 
-def _ranges(rooms: Sequence[float], width: float) -> list[tuple[int, int]]:
-    """(first, last + 1) of the columns of each line."""
+def _ranges(rooms: Sequence[float], width: float, margin: float) -> list[tuple[int, int]]:
+    """(first, last + 1) of the columns of each line. margin: at both ends of each of several."""
     if sum(rooms) + 2 * EDGE <= width:
         return [(0, len(rooms))]
-    ranges, first, taken = [], 0, 2.0 * MARGIN
+    ranges, first, taken = [], 0, 2.0 * margin
     for column, room in enumerate(rooms):
         if taken + room > width and column > first:
             ranges.append((first, column))
-            first, taken = column, 2.0 * MARGIN
+            first, taken = column, 2.0 * margin
         taken += room
     return [*ranges, (first, len(rooms))]
 

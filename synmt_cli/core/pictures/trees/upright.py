@@ -8,7 +8,7 @@ tree that is not projective.
 from dataclasses import dataclass
 
 from synmt_cli.core.pictures.sentences import LONGEST_LABEL, Column, Picture, shown
-from synmt_cli.core.pictures.trees.arcs import GAP, MOST_COLUMNS, SMALL, WORD, text_width
+from synmt_cli.core.pictures.trees.arcs import EDGE, GAP, MOST_COLUMNS, SMALL, WORD, text_width
 from synmt_cli.core.trees.drawing import TooLarge
 from synmt_cli.core.trees.heads import ROOT
 
@@ -43,10 +43,10 @@ def layout(one: Picture) -> Placed:
             )
             / 2
         )
-        x = max(x + LEAST, rights.get(depths[i], -GAP) + GAP + half, half)
+        x = max(x + LEAST, rights.get(depths[i], EDGE - GAP) + GAP + half)
         rights[depths[i]] = x + half
         at.append((x, WORD + DEPTH * depths[i]))
-    width = max(rights.values(), default=1)
+    width = max(rights.values(), default=1) + EDGE
     if not one.rightward:
         at = [(width - x, y) for x, y in at]
     return Placed(at, width, WORD + DEPTH * max(depths, default=0) + BELOW)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from collections import defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.ft2font import LoadFlags
 
 from synmt_cli.core.pictures.sentences import (
     ROOT,
@@ -100,6 +105,42 @@ def test_text_that_is_wider_than_its_words_stays_within_the_picture(words, label
         half = text_width(text.text, size) / 2
         assert half <= float(text.get("x")) + 0.1, text.text
         assert float(text.get("x")) + half <= width + 0.1, text.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Donaudampfschifffahrtsgesellschaftskapitän", "WWW.MMMMMMMM.COM", "obl:unmarked", "—&…@",
+     "the quick brown fox", "Привет, мир", "Москва", "NOUN · root", "1,024", "ILLFITTING"],
+)  # fmt: skip
+def test_text_is_estimated_at_least_as_wide_as_in_dejavu_sans(text):
+    font = get_font(findfont("DejaVu Sans"))
+    font.set_size(100, 72)
+    font.set_text(text, flags=LoadFlags.NO_HINTING)
+    width = font.get_width_height()[0] / 64
+    assert width <= text_width(text, 100) <= 1.4 * width
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_labels_of_a_broken_sentence_do_not_overlap(seed):
+    draw = random.Random(seed)
+    width = draw.choice([480, 600, 720])
+    words = [draw.choice(["a", "nostalgic", "days"]) for _ in range(40)]
+    labels = ["det", "obl:unmarked", "punct", "nmod:poss"]
+    arcs = [
+        Arc(draw.randrange(max(i - 9, 0), i) if i else ROOT, i, draw.choice(labels))
+        for i in range(40)
+    ]
+    drawn = svg.tree(Picture("1", " ".join(words), [Column(word, "") for word in words], arcs),
+                     width=width)  # fmt: skip
+    for line in parsed(drawn).findall(f"{NAMESPACE}g"):
+        by_level = defaultdict(list)
+        for text in line.iter(f"{NAMESPACE}text"):
+            if "label" in text.get("class"):
+                half = text_width(text.text, float(text.get("font-size"))) / 2
+                by_level[text.get("y")].append((float(text.get("x")), half))
+        for places in by_level.values():
+            for (x, half), (other_x, other) in pairwise(sorted(places)):
+                assert x + half <= other_x - other + 0.2
 
 
 def test_an_empty_node_has_no_arc_from_itself():
