@@ -181,8 +181,7 @@ def _scores(report: ScoreReport) -> dict[str, Any]:
                     bucket.n,
                     [_in_bucket(metric, bucket, i) for i in range(len(report.systems))],
                 )
-                for bucket in report.buckets
-                if bucket.by == by
+                for bucket in report.buckets_of(by)
             ]
             for by in report.divisions
             for metric in report.metrics

@@ -155,6 +155,10 @@ class ScoreReport:
         """The SPEC of each --by."""
         return list(dict.fromkeys(bucket.by for bucket in self.buckets))
 
+    def buckets_of(self, by: str) -> list[ScoredBucket]:
+        """The buckets of a division that have segments."""
+        return [bucket for bucket in self.buckets if bucket.by == by and bucket.n]
+
     @property
     def correction(self) -> str:
         """A note: how many comparisons p is corrected for, or that it is not; "" for only one."""
@@ -299,7 +303,7 @@ class ScoreReport:
         return Table(["rank", "system", metric.label], rows, 2, f"Clusters by {metric.label}")
 
     def _bucket_table(self, metric: MetricInfo, by: str) -> Table:
-        buckets = [bucket for bucket in self.buckets if bucket.by == by and bucket.n]
+        buckets = self.buckets_of(by)
         title, kind = f"{metric.label} by {by}", by.partition(":")[0]
         if not any(map(any, (bucket.paired for bucket in buckets))):
             names = [system.name for system in self.systems]
