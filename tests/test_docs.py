@@ -160,15 +160,34 @@ def test_the_page_on_back_translation_runs_as_printed(tmp_path, example_folder, 
     assert (tmp_path / "runs/more/model.safetensors").exists()
 
 
+def library_page():
+    """The commands and the program of docs/library.md."""
+    page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    [found] = re.findall(r"```sh\n(.*?)```.*?```python\n(.*?)```", page, re.DOTALL)
+    return found
+
+
 @pytest.mark.long
 def test_the_library_page_runs_as_printed(tmp_path, shell):
     """In an empty folder: the page makes every file that it reads."""
-    page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-    [(commands, program)] = re.findall(r"```sh\n(.*?)```.*?```python\n(.*?)```", page, re.DOTALL)
+    commands, program = library_page()
     (tmp_path / "example.py").write_text(program, encoding="utf-8")
     done = shell(f"{commands}\npython example.py", tmp_path)
     assert done.returncode == 0, done.stderr.decode()
     assert float(re.fullmatch(rb"BLEU (\d+\.\d\d)\n", done.stdout)[1]) > 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("variant", ["parent"])
+def test_the_library_page_is_right_for_other_models(tmp_path, shell, variant):
+    commands, program = library_page()
+    assert program.count('"pascal"') == program.count("range(5)") == 1
+    program = program.replace('"pascal"', f'"{variant}"').replace("range(5)", "range(1)")
+    (tmp_path / "example.py").write_text(program, encoding="utf-8")
+    commands = commands.replace("-n 1000", "-n 100").replace("-n 50", "-n 10")
+    done = shell(f"{commands}\npython example.py", tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert re.fullmatch(rb"BLEU \d+\.\d\d\n", done.stdout)
 
 
 def test_the_page_of_records_has_every_field_and_a_whole_record():

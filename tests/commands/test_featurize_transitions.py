@@ -5,10 +5,14 @@ import random
 
 import pytest
 
+from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
+from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.core.trees.shapes import random_tree
+from synmt_cli.formats import conllu, record
+from synmt_cli.io.reading import open_source
 
 SYMBOLS = ("<+>", "LEFT-ARC:det", "RIGHT-ARC:det", "LEFT-ARC:punct", "RIGHT-ARC:punct")
 HUND = (
@@ -58,6 +62,17 @@ def test_targets_are_text_pieces_and_transitions(run, folder):
     assert vocabulary.join(one["transitions"]) == "Der Hund."
     assert one["vocab"] == vocabulary.fingerprint
     assert records(run("featurize", stdin=HUND.encode()))[0]["src"] == one["tgt"]
+
+
+@pytest.mark.parametrize("target", [HUND, CROSSING, EMPTY])
+def test_python_makes_the_same_records_of_trees(run, folder, target):
+    command = featurize(run, folder, target, "--spm", folder / "with", "--glue")
+    vocabulary = Vocabulary.load(str(folder / "with"))
+    featurizer = Featurizer(vocabulary, linearizer=Linearizer(vocabulary, glue=True))
+    (folder / "en").write_text(dog(1))
+    with open_source(str(folder / "en")) as en, open_source(str(folder / "de")) as de:
+        one = featurizer.of_trees(list(conllu.read(en)), "1", list(conllu.read(de)))
+    assert record.to_bytes(one) == command.stdout
 
 
 def test_transitions_become_text_by_the_vocabulary_of_the_target_alone(run, folder):

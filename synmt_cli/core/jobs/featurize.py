@@ -8,7 +8,7 @@ from synmt_cli.core.jobs.work import Work, contents
 from synmt_cli.core.segments.alignment import piece_words, record_of
 from synmt_cli.core.segments.bad_trees import INSTEAD, OnBadTree
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
-from synmt_cli.core.transitions.linearizer import Linearizer
+from synmt_cli.core.transitions.linearizer import Linearized, Linearizer
 from synmt_cli.core.trees.features import EMITTED, MATRICES, PieceTree, tree_of
 from synmt_cli.core.trees.heads import depths
 from synmt_cli.formats import conllu, record
@@ -40,16 +40,28 @@ class Featurizer:
             return None
         return Vocabularies(self.source, self.target or self.source).fingerprint
 
-    def of_trees(self, sentences: Sequence[Sentence], id: str, target: str | None = None) -> Record:
-        """The record of one line. id: for a line whose comments give none."""
+    def of_trees(
+        self,
+        sentences: Sequence[Sentence],
+        id: str,
+        target: str | Sequence[Sentence] | None = None,
+    ) -> Record:
+        """The record of one line.
+
+        id: for a line whose comments give none. target: its text, or its trees, from which the
+        record also gets transitions. Raises DataError as `Linearizer.linearize` does.
+        """
         one, tokens = record_of(sentences, id)
         if self.source is not None:
             one.pieces, offsets = self.source.encode(one.src)
             one.piece_word = piece_words(offsets, tokens.spans, tokens.first_words)
             one.vocab = self.fingerprint
-        self._add_target(one, target)
+        if target is None or isinstance(target, str):
+            self._add_target(one, target)
         if self.emit:
             self._add_features(one)
+        if target is not None and not isinstance(target, str):
+            self._add_tree(one, target)
         return one
 
     def of_text(self, line: str, id: str, target: str | None = None) -> Record:
@@ -96,26 +108,31 @@ class Featurizer:
             else:
                 one = self.of_trees(content, str(number), text)
                 place = content[0].source, content[0].line
-            if isinstance(target, RawBlocks) and self._add_tree(one, target, done):
+            if isinstance(target, RawBlocks) and self._add_blocks(one, target, done):
                 place = target.source, target.line
             done.count(one.status, one.reason, place, self.strict)
             yield record.to_bytes(one)
 
-    def _add_tree(self, one: Record, target: RawBlocks, done: Done) -> bool:
+    def _add_blocks(self, one: Record, target: RawBlocks, done: Done) -> bool:
         """Adds a target that has a tree. Returns whether only the target makes the record fail."""
         sentences = list(conllu.sentences(target, instead=INSTEAD[self.on_bad_tree]))
-        self._add_target(one, record_of(sentences, one.id)[0].src)
-        linear = self.linearizer.linearize(sentences)
+        had_tree = one.status in (OK, EMPTY)
+        linear = self._add_tree(one, sentences)
         done.count_lifted(linear.n_lifted)
+        if linear.reason is None and (vocabulary := self.linearizer.vocabulary) is not None:
+            unknown = set(linear.tokens).difference(vocabulary.symbols)
+            done.unknown.update(t for t in linear.tokens if t in unknown and is_symbol(t))
+        return linear.reason is not None and had_tree
+
+    def _add_tree(self, one: Record, target: Sequence[Sentence]) -> Linearized:
+        """Adds a target that has a tree, or its reason for having no transitions."""
+        self._add_target(one, record_of(target, one.id)[0].src)
+        linear = self.linearizer.linearize(target)
         if linear.reason is None:
             one.transitions = linear.tokens
-            if (vocabulary := self.linearizer.vocabulary) is not None:
-                unknown = set(linear.tokens).difference(vocabulary.symbols)
-                done.unknown.update(t for t in linear.tokens if t in unknown and is_symbol(t))
         elif one.status in (OK, EMPTY):
             one.status, one.reason = linear.status, f"target: {linear.reason}"
-            return True
-        return False
+        return linear
 
 
 def _n_values(name: str, tree: PieceTree) -> int:

@@ -53,8 +53,14 @@ def backward(
 
     prefix_share: the chance that a re-reading decoder is trained on the prefixes of a length,
     drawn once for all targets of the batch; prefixes that are drawn count 1 / prefix_share
-    times, so that gradient and sums are unbiased. Nothing here waits for the device.
+    times, so that gradient and sums are unbiased. arcs: `loss.arc_loss` of the model, which
+    models that write trees need: their logits are corrected for the weight of arcs. Nothing here
+    waits for the device. Raises ValueError without the arcs that the model is corrected for.
     """
+    if arcs is None and model.output_bias is not None:
+        raise ValueError(
+            "the model corrects for the weight of arcs; pass arcs=arc_loss(model, ...)"
+        )
     memory = model.encode(batch.source)
     if model.rereads:
         return _from_prefixes(model, batch, memory, smoothing, scale, prefix_share, arcs)

@@ -38,7 +38,7 @@ from synmt_cli.core.training.events import (
     perplexity_of,
 )
 from synmt_cli.core.training.gradient import Sums, backward
-from synmt_cli.core.training.loss import ArcLoss
+from synmt_cli.core.training.loss import arc_loss
 from synmt_cli.core.training.saving import checkpoint
 from synmt_cli.core.training.saving.best_model import BestModel
 from synmt_cli.core.training.saving.checkpoint import TrainingState
@@ -116,7 +116,7 @@ class Trainer:
                 raise ConfigError(f"training.precision: fp16 is not for the device {self.device}")
             self._scale = LossScale(self.device)
         self._losses = sorted(self.model.encoder.loss_names() | self.model.decoder.loss_names())
-        self._arcs = self._arc_loss()
+        self._arcs = arc_loss(self.model, self.settings)
         self._draw_anew()
         # Spent by this process in updates since the last report, and in waiting for their data.
         self._seconds = 0.0
@@ -165,14 +165,6 @@ class Trainer:
                     f"{self.run.folder} has a model but no checkpoint from which "
                     "training could go on; name another --run"
                 )
-
-    def _arc_loss(self) -> ArcLoss | None:
-        grammar, settings = self.model.grammar, self.settings
-        if grammar is None:
-            return None
-        is_arc = torch.from_numpy(grammar.is_arc).to(self.device)
-        weight, smoothing = settings.transition_weight, settings.transition_smoothing
-        return ArcLoss(is_arc, weight, smoothing, self.model.output_bias)
 
     def _draw_anew(self) -> None:
         """Seeds dropout, differently in each of several processes and at each step that resumes.

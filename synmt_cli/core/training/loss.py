@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.projection import rounded, with_zeros
-from synmt_cli.core.model.transformer import GPU_LOGITS
+from synmt_cli.core.model.transformer import GPU_LOGITS, Transformer
+from synmt_cli.core.run.config import Training
 
 BLOCK = 2**19  # logits computed at a time; 2 MB in single precision stay in a core's cache
 GROUP = 2**22  # logits whose gradients are kept
@@ -57,6 +58,18 @@ class ArcLoss(NamedTuple):
         with torch.autocast(p.device.type, enabled=False):
             total = p @ self.bias.exp()  # (N,)
         return total.log()[:, None] - self.bias[target]
+
+
+def arc_loss(model: Transformer, settings: Training) -> ArcLoss | None:
+    """How arcs count in the loss of a model that `building.build` made; None if it writes no trees.
+
+    Its tensors are on the device of the model.
+    """
+    if model.grammar is None:
+        return None
+    is_arc = torch.from_numpy(model.grammar.is_arc).to(model.output.weight.device)
+    weight, smoothing = settings.transition_weight, settings.transition_smoothing
+    return ArcLoss(is_arc, weight, smoothing, model.output_bias)
 
 
 def cross_entropy(

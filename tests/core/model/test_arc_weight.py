@@ -7,11 +7,14 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.models import small
+from support.models import side, small
 
+from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.inference_linear import replace_linear_layers
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.training.loss import ArcLoss, cross_entropy
+from synmt_cli.core.run.config import Training
+from synmt_cli.core.training.gradient import backward
+from synmt_cli.core.training.loss import ArcLoss, arc_loss, cross_entropy
 from synmt_cli.core.transitions.grammar import OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import Move
 
@@ -77,3 +80,26 @@ def test_search_dev_and_the_log_of_training_read_the_same_logits(precision, tole
         replace_linear_layers(net, precision)
         found = net.logits(states)
     assert (found - expected).abs().max() < tolerance * plain.std()
+
+
+def test_arcs_weigh_in_training_what_search_corrects_for():
+    settings = Training(transition_weight=0.3, transition_smoothing=0.2)
+    net = model(settings.transition_weight)
+    arcs = arc_loss(net, settings)
+    assert arcs.is_arc.tolist() == [False, False, False, False, True, True]
+    assert (arcs.weight, arcs.smoothing, arcs.bias) == (0.3, 0.2, net.output_bias)
+    assert arc_loss(model(1.0, grammar=None), settings) is None
+
+
+def test_a_model_that_corrects_for_the_weight_of_arcs_is_not_trained_without_it():
+    net, out = model(0.3), torch.tensor([[2, 4, 3]])
+    batch = Batch.of(side([[4, 3]]), side([[1, 2, 4]]), out, np.array([3]))
+    with pytest.raises(ValueError, match="arcs=arc_loss"):
+        backward(net, batch, 0.1, 1.0)
+    assert all(parameter.grad is None for parameter in net.parameters())
+    weighted = backward(net, batch, 0.0, 1.0, arcs=arc_loss(net, Training(transition_weight=0.3)))
+    states, _ = net.decode(batch.target, net.encode(batch.source))
+    log_probs = (states[0] @ net.output.weight.T).log_softmax(-1)[range(3), out[0]]
+    assert weighted.smoothed.item() == pytest.approx(
+        -(log_probs @ torch.tensor([1, 0.3, 1])).item()
+    )

@@ -20,6 +20,7 @@ from synmt_cli.core.run.config import Precision, Training
 from synmt_cli.core.training.batches import of_epoch, passes
 from synmt_cli.core.training.device import generators
 from synmt_cli.core.training.gradient import backward
+from synmt_cli.core.training.loss import arc_loss
 
 LEAST = 1000  # updates; a shorter run ends before timing would pay
 PAYS = 1.1  # how many times as fast bf16 has to be: timing is not exact
@@ -103,12 +104,12 @@ def _seconds(
     precision: Precision,
 ) -> tuple[float, int]:
     """The time of forward and backward passes through all batches but the first; their number."""
-    begin, number = 0.0, 0
+    begin, number, arcs = 0.0, 0, arc_loss(model, settings)
     for number, batch in enumerate(batches):
         if number <= 1:  # the first one also prepares memory and threads
             begin = time.perf_counter()
         with devices.precision(precision, device):
-            backward(model, batch, settings.label_smoothing, 1.0, settings.prefix_share)
+            backward(model, batch, settings.label_smoothing, 1.0, settings.prefix_share, arcs)
         if number and time.perf_counter() - begin > ENOUGH:
             break
     return time.perf_counter() - begin, max(number, 1)
