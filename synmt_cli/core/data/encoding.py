@@ -29,6 +29,13 @@ class Encoding:
     def __init__(self, needs: Sequence[str], labels: Labels, paths: PathTree | None = None) -> None:
         self.needs, self.labels, self.paths = tuple(needs), labels, paths or PathTree()
 
+    def frozen(self) -> Encoding:
+        """An encoding of the same features for new sentences, without any paths yet.
+
+        It knows the labels that there are now and adds none: a model has no weights for them.
+        """
+        return Encoding(self.needs, Labels(self.labels.names))
+
     def values(self, record: Record) -> Values:
         """Each feature of a record's pieces and of the end of sentence after them."""
         if not self.needs:

@@ -75,7 +75,7 @@ class TeacherForcing:
 
         watch: as in Translator.translate.
         """
-        encoding = Encoding(self.encoding.needs, self.encoding.labels)  # paths of this window alone
+        encoding = self.encoding.frozen()  # paths of this window alone
         found: list[Likelihood] = []
         pairs: dict[int, Pair] = {}
         for i, (record, place) in enumerate(records):

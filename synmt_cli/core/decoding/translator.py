@@ -107,8 +107,10 @@ Watch = Callable[[int, float], None]  # of `Translator.translate`
 
 @dataclass(frozen=True, slots=True)
 class Translator:
-    """Models that translate together. encoding: of the features that any of them reads.
+    """Models that translate together.
 
+    encoding: of the features that any of them reads; it may be the one that training grew, and
+    labels that it has not met have no id of their own (Labels).
     prepare: is applied to each source, or part of a long one, before it is read. search: the
     search of another program, which needs no `models`; None means `search.stream`.
     """
@@ -148,7 +150,7 @@ class Translator:
 
         Several values need a search by torch.
         """
-        encoding = Encoding(self.encoding.needs, self.encoding.labels)  # paths of this window alone
+        encoding = self.encoding.frozen()  # paths of this window alone
         parts = [
             part for i, record in enumerate(records) for part in self._parts(i, record, encoding)
         ]
