@@ -49,7 +49,8 @@ class Featurizer:
         """The record of one line.
 
         id: for a line whose comments give none. target: its text, or its trees, from which the
-        record also gets transitions. Raises DataError as `Linearizer.linearize` does.
+        record also gets transitions. Raises DataError as `Linearizer.linearize` does, and
+        ValueError without sentences.
         """
         one, tokens = record_of(sentences, id)
         if self.source is not None:

@@ -51,8 +51,11 @@ class Tokens:
 def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, Tokens]:
     """The record of one line, and its tokens; no tokens if the record has no tree.
 
-    id: for a line whose comments give none. The reason of a failure names a character.
+    id: for a line whose comments give none. The reason of a failure names a character. Raises
+    ValueError without sentences.
     """
+    if not sentences:
+        raise ValueError("a line has at least one sentence")
     metadata = sentences[0].metadata()
     id = metadata.get(LINE) or metadata.get("sent_id") or id
     status, reason = status_of_line(sentences)

@@ -37,6 +37,11 @@ def record(*blocks):
     return found
 
 
+def test_no_sentences_are_a_mistake_of_the_caller():
+    with pytest.raises(ValueError, match="at least one sentence"):
+        record_of([], "1")
+
+
 def cuts(found):
     return [found.src[begin:end] for begin, end in found.spans]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,8 @@ def no_parts(sums: Array) -> Parts:
 class Metric(MetricInfo):
     """A metric over fixed references.
 
-    statistics: hypotheses -> (n, k), one row for each. corpus: sums (k,) -> the score, as
+    statistics: hypotheses -> (n, k), one row for each of them, which are as many as the lines of a
+    reference; raises ValueError otherwise. corpus: sums (k,) -> the score, as
     sacreBLEU computes it. scores: sums (m, k) -> (m,), the same for many sums at once.
     sentences: statistics (n, k) -> (n,), the score of each sentence alone. parts: sums (k,) ->
     what the score is made of, numbers or lists of them by name. bounds: the least and the greatest
@@ -100,9 +101,34 @@ def build(
     """The metrics of these names, each with the references' statistics computed once.
 
     names: keys of METRICS. jobs: processes that count what takes long. Raises Unavailable when a
-    tokenizer lacks its package or model.
+    tokenizer lacks its package or model; ValueError for an unknown name, no references, or
+    references of different length.
     """
-    return [METRICS[name](name, references, settings or TextSettings(), jobs) for name in names]
+    if unknown := [name for name in names if name not in METRICS]:
+        raise ValueError(f"no metric {unknown[0]!r}; there are {', '.join(METRICS)}")
+    if not names:
+        return []
+    lengths = sorted(set(map(len, references)))
+    if not lengths:
+        raise ValueError("no references")
+    if len(lengths) > 1:
+        raise ValueError(f"references of different length: {lengths[0]} and {lengths[-1]} lines")
+    settings = settings or TextSettings()
+    built = [METRICS[name](name, references, settings, jobs) for name in names]
+    return [replace(one, statistics=_for_each(one.statistics, lengths[0])) for one in built]
+
+
+def _for_each(
+    statistics: Callable[[Sequence[str]], Array], n: int
+) -> Callable[[Sequence[str]], Array]:
+    """The same function, which refuses any other number of hypotheses than n."""
+
+    def checked(hypotheses: Sequence[str]) -> Array:
+        if len(hypotheses) != n:
+            raise ValueError(f"{len(hypotheses)} hypotheses for references of {n} lines")
+        return statistics(hypotheses)
+
+    return checked
 
 
 def _bleu(name: str, references: References, settings: TextSettings, jobs: int) -> Metric:

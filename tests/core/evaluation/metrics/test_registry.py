@@ -138,3 +138,23 @@ def test_unknown_names_are_usage_errors():
         check(["bleurt"], "13a")
     with pytest.raises(UsageError, match="intl"):
         check(["bleu"], "moses")
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("n", [0, 2, 4])
+def test_there_are_as_many_hypotheses_as_reference_lines(name, n):
+    for references in ([["a b"] * 3], [["a b"] * 3, ["b a"] * 3]):
+        [metric] = build([name], references)
+        assert len(metric.statistics(["a b"] * 3)) == 3
+        with pytest.raises(ValueError, match=f"^{n} hypotheses for references of 3 lines$"):
+            metric.statistics(["a b"] * n)
+
+
+def test_a_mistake_in_a_call_is_a_value_error():
+    with pytest.raises(ValueError, match="no metric 'foo'; there are bleu, chrf"):
+        build(["foo"], [["a"]])
+    with pytest.raises(ValueError, match="different length: 2 and 3 lines"):
+        build(["ter"], [["a"] * 3, ["a"] * 2])
+    with pytest.raises(ValueError, match="no references"):
+        build(["bleu"], [])
+    assert build([], []) == []
