@@ -24,6 +24,7 @@ from synmt_cli.core.data.pairs import Pair, PairColumns
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.data.targets import Targets
 from synmt_cli.core.decoding.hypothesis import refuse_nan
+from synmt_cli.core.decoding.search import evaluating
 from synmt_cli.core.decoding.translator import SearchSettings, Watch, unchanged
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import UNK, Vocabulary
@@ -71,7 +72,7 @@ class TeacherForcing:
     def score(
         self, records: Sequence[tuple[Record, Place]], watch: Watch = lambda n, share: None
     ) -> list[Likelihood]:
-        """One result for each record, in order. Raises DataError, ConfigError.
+        """One result for each record, in order, in evaluation mode. Raises DataError, ConfigError.
 
         watch: as in Translator.translate.
         """
@@ -128,7 +129,7 @@ class TeacherForcing:
         lengths: list[int] = []
         found: list[Tensor] = []
         n_done = 0
-        with torch.inference_mode():
+        with evaluating(self.models), torch.inference_mode():
             for rows in self._batches(corpus):
                 batch = corpus.batch(rows).to(self.device)
                 found.append(self._token_log_probs(batch))  # (N,)

@@ -87,7 +87,7 @@ def stream(
     if rules.sampling is not None:
         searched = _together(searched, rules.nbest)
     while True:
-        with _evaluating(models), torch.inference_mode():  # but not while the caller has control
+        with evaluating(models), torch.inference_mode():  # but not while the caller has control
             some = next(searched, None)
         if some is None:
             return
@@ -199,7 +199,8 @@ def _marked(
 
 
 @contextmanager
-def _evaluating(models: Sequence[Transformer]) -> Iterator[None]:
+def evaluating(models: Sequence[Transformer]) -> Iterator[None]:
+    """Puts models in evaluation mode, without dropout, and back in the mode that each had."""
     in_training = [model for model in models if model.training]
     try:
         for model in in_training:

@@ -65,3 +65,12 @@ def test_labels_that_training_lacked_are_unknown_or_what_they_are_a_subtype_of(
     lines = [one.lines for one in found]
     assert (lines[0], lines[1]) == (lines[3], lines[2])
     assert encoding.labels.names == ["root", "nsubj"]
+
+
+def test_scores_are_those_of_evaluation_mode(forcing, record):
+    expected = scores(forcing, record("root"))
+    (model,) = forcing.models
+    model.train()
+    assert scores(forcing, record("root")) == expected
+    assert model.training
+    model.eval()
