@@ -69,7 +69,7 @@ LONGEST = LengthLimit()
 class Rules:
     """How to search.
 
-    beam: prefixes kept; 1 is greedy search. lenpen: at least 0. nbest: translations of each
+    beam: prefixes kept; 1 is greedy search. lenpen: at least 0, finite. nbest: translations of each
     source. longest: in pieces; longer translations are cut, marked, and put after the complete
     ones. patience: a source is done when patience * beam translations are finished, and at least
     nbest; 1 is the rule of fairseq; inf searches on until no prefix can be better. constrained:
@@ -91,7 +91,8 @@ class Rules:
     def __post_init__(self) -> None:
         """Raises ValueError."""
         most = self.beam if self.sampling is None else math.inf
-        if not 1 <= self.nbest <= most or self.lenpen < 0 or self.patience <= 0:
+        is_known = 0 <= self.lenpen < math.inf and self.patience > 0  # NaN is neither
+        if not is_known or not 1 <= self.nbest <= most:
             raise ValueError(f"no search has these: {self}")
 
 

@@ -29,13 +29,21 @@ class SearchSettings(Rules):
     """How to search, and how much at a time.
 
     max_pieces: longer sources are translated in parts. batch_size: the most sentences in one
-    batch; batch_pieces: the most padded source pieces in it, if it has several sentences.
+    batch; batch_pieces: the most padded source pieces in it, if it has several sentences. Each is
+    at least 1.
     """
 
     beam: int = 4
     max_pieces: int = 1000
     batch_size: int = 64
     batch_pieces: int = 4096
+
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        Rules.__post_init__(self)  # super() does not work in a class with slots
+        for name in ("max_pieces", "batch_size", "batch_pieces"):
+            if (n := getattr(self, name)) < 1:
+                raise ValueError(f"{name} must be at least 1, not {n}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import product
 
@@ -181,7 +182,11 @@ def test_patience_is_how_many_translations_are_enough():
     assert [best.ids, second.ids] == [[4, 4, 4], []]
 
 
-@pytest.mark.parametrize("wrong", [{"nbest": 2}, {"lenpen": -1}, {"patience": 0}, {"beam": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"nbest": 2}, {"patience": 0}, {"patience": math.nan}, {"beam": 0}]
+    + [{"lenpen": lenpen} for lenpen in (-1, math.nan, math.inf)],
+)
 def test_rules_that_no_search_can_have(wrong):
     with pytest.raises(ValueError, match="no search"):
         Rules(**wrong)

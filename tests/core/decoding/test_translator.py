@@ -96,6 +96,14 @@ def test_progress_is_that_of_the_work(translator, records, monkeypatch, rereads,
     assert last == (len(work), pytest.approx(1.0))
 
 
+@pytest.mark.parametrize("name", ["max_pieces", "batch_size", "batch_pieces"])
+def test_settings_that_would_never_translate_anything(name):
+    with pytest.raises(ValueError, match=f"^{name} must be at least 1, not 0$"):
+        SearchSettings(**{name: 0})
+    with pytest.raises(ValueError, match="no search has these"):
+        SearchSettings(beam=0)
+
+
 def test_nothing_at_all(translator):
     assert translator.translate([]) == []
 
