@@ -268,7 +268,14 @@ def _value(text: str) -> Any:
 
 
 def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -> Config:
-    """Joins all layers over the preset. Raises UsageError, ConfigError."""
+    """Joins all layers over the preset. Raises UsageError, ConfigError.
+
+    preset: a key of PRESETS. `auto` is none: `presets.by_data` names one of them once the data and
+    the device are known.
+    """
+    if preset == AUTO:
+        named = ", ".join(SIZES)
+        raise UsageError(f"preset auto is one of {named}, by data and device; name one of them")
     if preset not in PRESETS:
         shown = f"{AUTO}, {', '.join(SIZES)} and those of the papers"
         hint = suggestion(preset, (AUTO, *PRESETS), shown=shown)

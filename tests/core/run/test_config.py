@@ -133,6 +133,11 @@ def test_the_command_line_is_refused_as_usage():
         resolve(None, "demo", [])
 
 
+def test_only_the_data_can_say_which_preset_auto_is():
+    with pytest.raises(UsageError, match="one of base, small, tiny, by data and device; name one"):
+        resolve("vanilla", "auto", [])
+
+
 def test_a_key_without_section_is_found():
     assert resolve(None, "base", from_settings(["positions=none"])).model.positions == "none"
 
