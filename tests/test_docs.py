@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -175,6 +176,16 @@ def test_the_library_page_runs_as_printed(tmp_path, shell):
     done = shell(f"{commands}\npython example.py", tmp_path)
     assert done.returncode == 0, done.stderr.decode()
     assert float(re.fullmatch(rb"BLEU (\d+\.\d\d)\n", done.stdout)[1]) > 5
+
+
+@pytest.mark.long
+def test_a_type_checker_finds_nothing_in_the_library_page(tmp_path):
+    """The page says that the package is typed."""
+    _, program = library_page()
+    (tmp_path / "example.py").write_text(program, encoding="utf-8")
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "example.py"]
+    done = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.long
