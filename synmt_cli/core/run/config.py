@@ -274,8 +274,8 @@ def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -
     the device are known.
     """
     if preset == AUTO:
-        named = ", ".join(SIZES)
-        raise UsageError(f"preset auto is one of {named}, by data and device; name one of them")
+        sizes = ", ".join(SIZES)
+        raise UsageError(f"preset auto is one of {sizes}, by data and device; name one of them")
     if preset not in PRESETS:
         shown = f"{AUTO}, {', '.join(SIZES)} and those of the papers"
         hint = suggestion(preset, (AUTO, *PRESETS), shown=shown)
