@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +11,8 @@ from synmt_cli.core.data.labels import Labels, PathTree
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import PAD
-from synmt_cli.core.trees.features import FEATURES, tree_of
+from synmt_cli.core.trees.features import FEATURES, Feature, PieceTree, tree_of
+from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.formats.record import Record
 
 Values = dict[str, list[float]]  # of one sentence: feature -> one number for each token
@@ -37,23 +37,40 @@ class Encoding:
         return Encoding(self.needs, Labels(self.labels.names))
 
     def values(self, record: Record) -> Values:
-        """Each feature of a record's pieces and of the end of sentence after them."""
+        """Each feature of a record's pieces and of the end of sentence after them.
+
+        Takes time linear in the sentence. Raises ValueError for heads with a cycle.
+        """
         if not self.needs:
             return {}
         tree = tree_of(record)
-        numbers = {}
-        for name in self.needs:
-            values = FEATURES[name].compute(tree)
-            values = [*values, FEATURES[name].eos(tree)]
-            numbers[name] = self._numbers(FEATURES[name].kind, values)
-        return numbers
+        return {name: self._numbers(FEATURES[name], tree) for name in self.needs}
 
-    def _numbers(self, kind: str, values: list[Any]) -> list[float]:
-        if kind == "label":
-            return [self.labels.id(label) for label in values]
-        if kind == "labels":
-            return [self.paths.row(map(self.labels.id, path)) for path in values]
-        return values
+    def _numbers(self, feature: Feature, tree: PieceTree) -> list[float]:
+        if feature.kind == "labels":
+            return self._path_rows(tree)
+        values = [*feature.compute(tree), feature.eos(tree)]
+        return [self.labels.id(label) for label in values] if feature.kind == "label" else values
+
+    def _path_rows(self, tree: PieceTree) -> list[float]:
+        """The row of the path of each piece's word, and of the end of sentence.
+
+        It is one label after the row of the head, so no path is written out: those of a chain of n
+        words have n * n / 2 labels. New labels and rows get the numbers that `PathTree.row` would
+        give them for one piece's path after the other.
+        """
+        rows = {ROOT: 0}  # by word; a piece without a word has the empty path, too
+        for word in tree.piece_word:
+            above: list[int] = []
+            while word not in rows:
+                if len(above) == len(tree.heads):
+                    raise ValueError("a cycle of heads")
+                above.append(word)
+                word = tree.heads[word]
+            for own in reversed(above):
+                label = self.labels.id(tree.deprels[own])
+                rows[own] = self.paths.longer(rows[tree.heads[own]], label)
+        return [*(rows[word] for word in tree.piece_word), rows[ROOT]]
 
     def ragged(self, sentences: Sequence[Values]) -> dict[str, Ragged]:
         """The values of many sentences: feature -> one row for each sentence."""

@@ -91,10 +91,10 @@ class PathTree:
         """
         row = 0
         for label in labels:
-            row = self._longer(row, label)
+            row = self.longer(row, label)
         return row
 
-    def _longer(self, row: int, label: int) -> int:
+    def longer(self, row: int, label: int) -> int:
         """The row of the path of `row` with one more label; adds it if it is new."""
         n_before = len(self._table)
         n = n_before + len(self._added)
@@ -111,7 +111,7 @@ class PathTree:
         """
         rows = [0]
         for label, prefix, _ in others.table[1:].tolist():
-            rows.append(self._longer(rows[prefix], int(labels[label])))
+            rows.append(self.longer(rows[prefix], int(labels[label])))
         return np.array(rows, np.int64)
 
     def paths_of(self, rows: Array) -> tuple[Array, Paths]:

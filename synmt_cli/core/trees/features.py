@@ -6,8 +6,9 @@ without a piece of its own (the second word of a multiword token, or one inside 
 covers two words) is found at the pieces of the nearest word before it that has some, or
 else after it. Positions are 0-based indices into the pieces.
 
-`FEATURES` are linear in the sentence: they turn records into tensors. `MATRICES` are not:
-models build them on the device, and `featurize --emit` shows them.
+`FEATURES` are linear in the sentence once they are numbers: they turn records into tensors. The
+labels of `path` are not, so data/encoding.py numbers the paths without listing them. `MATRICES` are
+not linear either: models build them on the device, and `featurize --emit` shows them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -51,8 +52,8 @@ class Feature:
     """One value for each piece.
 
     compute: gives the values of a tree. eos: gives the value of an end-of-sentence token after
-    the pieces of a tree. kind: of a value; `label` is a string, "" for none, `labels` a list of
-    them.
+    the pieces of a tree. kind: of a value; `label` is a string, "" for none, `labels` the list of
+    those from the root to the piece's word.
     """
 
     compute: Callable[[PieceTree], list[Any]]

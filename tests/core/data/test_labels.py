@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.trees import path_of
+from support.work import lines_run
 
+from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels, PathTree
+from synmt_cli.core.trees.features import FEATURES, tree_of
+from synmt_cli.core.trees.shapes import random_tree
+from synmt_cli.formats.record import Record
 
 PATHS = st.lists(st.lists(st.integers(0, 4), max_size=6), max_size=12)
 
@@ -127,3 +134,39 @@ def test_labels_have_ids_in_the_order_they_were_met():
     known = Labels(labels.names)
     assert [known.id(name) for name in ("obl", "vocative", "")] == [3, 0, 0]
     assert known.names == labels.names
+
+
+def record_of(heads, piece_word, n_labels=3):
+    deprels = ["root" if head < 0 else f"l{head % n_labels}" for head in heads]
+    one = Record("1", "x", words=["x"] * len(heads), heads=heads, deprels=deprels, sents=[0])
+    one.pieces, one.piece_word = ["x"] * len(piece_word), piece_word
+    return one
+
+
+@given(st.randoms(use_true_random=False))
+def test_rows_of_a_tree_are_those_of_its_paths_listed_piece_by_piece(rng):
+    """Numbers, too, whatever order the pieces have and whatever words have none."""
+    encoding = Encoding(["path"], Labels(growing=True))
+    labels, tree = Labels(growing=True), PathTree()
+    for n in (1, 6, 9):
+        words = rng.choices(range(-1, n), k=n + 2)
+        record = record_of(random_tree(n, rng.random), words)
+        paths = [*FEATURES["path"].compute(tree_of(record)), []]
+        expected = [tree.row(map(labels.id, labels_of)) for labels_of in paths]
+        assert encoding.values(record) == {"path": expected}
+    assert encoding.labels.names == labels.names
+    np.testing.assert_array_equal(encoding.paths.table, tree.table)
+
+
+def test_rows_of_a_chain_take_linear_time():
+    counts = []
+    for n in (100, 800):
+        chain = record_of([*range(1, n), -1], [*range(n)])
+        encoding = Encoding(["path"], Labels(growing=True))
+        counts.append(lines_run(partial(encoding.values, chain)))
+    assert counts[1] < 9 * counts[0]
+
+
+def test_a_cycle_has_no_paths():
+    with pytest.raises(ValueError, match="cycle"):
+        Encoding(["path"], Labels()).values(record_of([1, 0], [0, 1]))
