@@ -18,10 +18,11 @@ from synmt_cli.core.variants.table import VARIANTS
 from synmt_cli.errors import ConfigError
 
 SHAPE = r"\(5, 4, 55, 55\)"  # sentences, heads of tiny, tokens of the longest
+SMALL = ("d_ff=64", "encoder_layers=2", "decoder_layers=2")
 
 
 def tried(variant="near-parent", *settings):
-    return trial.of(resolve(variant, "tiny", from_settings(settings)))
+    return trial.of(resolve(variant, "tiny", from_settings([*SMALL, *settings])))
 
 
 def with_hook(hook, result):
@@ -165,7 +166,7 @@ def test_learned_vectors_of_relations_pass(own):
 def test_relations_that_attention_cannot_use_are_refused(own, old, new, message):
     own(changed(old, new, text=RELATED))
     with pytest.raises(ConfigError, match=rf"Apart\.related has to return a Related {message}"):
-        tried("apart")
+        tried("apart", "encoder_layers=4")
 
 
 def test_what_attention_refuses_later_names_the_variant(own):
