@@ -234,8 +234,9 @@ def _decompressor(kind: str) -> Callable[[], Any]:
         make = partial(igzip_lib.IgzipDecompressor, flag=igzip_lib.DECOMP_GZIP)
         return partial(_FastGzipMember, make)
     if kind == "zst":
-        of_zst: Callable[[], Any] = _zstd().ZstdDecompressor
-        return of_zst
+        window = _zstd().DecompressionParameter.window_log_max
+        widest = {window: window.bounds()[1]}  # the library takes files of `zstd --long=31` for bad
+        return partial(_zstd().ZstdDecompressor, options=widest)
     return {"bz2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor}[kind]
 
 

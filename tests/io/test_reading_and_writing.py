@@ -465,6 +465,15 @@ def test_frames_of_zst_that_hold_no_text_are_skipped(tmp_path):
     assert read(path) == [b"a", b"b"]
 
 
+def test_a_frame_of_zst_may_have_any_window(tmp_path):
+    """That of `zstd --long=31` has two gigabytes; its memory is taken only as it is filled."""
+    parameter = zstd.CompressionParameter
+    options = {parameter.window_log: parameter.window_log.bounds()[1], parameter.checksum_flag: 1}
+    compressor = zstd.ZstdCompressor(options=options)  # of a stream, whose size it does not know
+    (tmp_path / "x").write_bytes(compressor.compress(b"a\n") + compressor.flush())
+    assert read(tmp_path / "x") == [b"a"]
+
+
 @each_format
 @pytest.mark.parametrize(
     "command", ["filter", "info", "check", "view", "bucket-by-length --format=counts"]
