@@ -29,6 +29,7 @@ from synmt_cli.errors import WorkerLost, reason
 from synmt_cli.pool.dispatch import Care, Dispatcher, Lost, NotStarted, Outcome, outcome_of
 
 _KILLED = "a worker process was killed (out of memory?)"
+_FORKER_KILLED = "the process that starts workers was killed (out of memory?)"
 IN_FLIGHT = 4  # chunks per process: room for one slow chunk while the others go on
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -125,7 +126,7 @@ class _Forker:
         self.running.append(self)
 
     def start(self) -> Connection:
-        """Starts a worker and returns its pipe. Raises Lost, NotStarted."""
+        """Starts a worker and returns its pipe. Raises NotStarted."""
         try:
             ours, theirs = multiprocessing.Pipe()
         except OSError as error:
@@ -134,8 +135,8 @@ class _Forker:
             try:
                 reduction.send_handle(self._connection, theirs.fileno(), self._process.pid)
                 answer = self._connection.recv()
-            except (EOFError, OSError):
-                raise Lost(_KILLED) from None
+            except (EOFError, OSError):  # no worker has seen the chunk
+                raise NotStarted(_FORKER_KILLED) from None
             if isinstance(answer, str):
                 raise NotStarted(answer)
             self._pids.append(answer)

@@ -375,6 +375,21 @@ def test_workers_that_cannot_start_are_an_error(monkeypatch):
     assert not multiprocessing.active_children()
 
 
+def test_no_line_is_blamed_for_the_death_of_the_process_that_starts_workers():
+    def items():
+        (forker,) = multiprocessing.active_children()
+        forker.kill()
+        forker.join()
+        yield from (1, 2)
+
+    told = []
+    care = Care(where=lambda chunk: "x:1", warn=told.append)
+    lost = r"^x:1: the process that starts workers was killed .*, and none is left$"
+    with pytest.raises(WorkerLost, match=lost):
+        list(ordered_map(abs, items(), 2, care=care))
+    assert told == []
+
+
 @pytest.mark.parametrize("n_started", [1, 2])
 def test_where_some_workers_cannot_start_the_others_do_the_work(monkeypatch, tmp_path, n_started):
     real = os.fork
