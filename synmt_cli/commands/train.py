@@ -288,6 +288,9 @@ def train(
         {
             "--parser-link is for --parser": parser_link and not parser,
             "--checkpoint is for --pretrained": checkpoint != "best" and not pretrained,
+            "--nproc starts processes, and torchrun has started them already: leave it out": (
+                nproc > 1 and is_one_of_several()
+            ),
         }
     )
     flags = {"max_steps": max_steps, "seed": seed, "precision": precision}

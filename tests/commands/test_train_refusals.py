@@ -94,6 +94,12 @@ def test_records_from_a_pipe_are_refused_whatever_reads_them(
         refused(train.only(*files, *how), "training reads its records more than once", status=2)
 
 
+def test_processes_of_torchrun_start_no_others(run):
+    torchrun = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+    done = run("train", "--train", "x", "--run", "r", "--nproc", 2, env=torchrun)
+    refused(done, "torchrun has started them already", status=2)
+
+
 def test_settings_that_exclude_each_other_are_refused_before_anything_is_read(train, tmp_path):
     (tmp_path / "bad.jsonl").write_text("no record")
     both = ("--set", "training.shard=true", "--set", "training.compile=true")

@@ -210,7 +210,10 @@ class Modifier(nn.Module):
         return context
 
     def loss(self, state: Any) -> Tensor | None:
-        """A scalar to add to the summed translation loss: itself a sum, already weighted."""
+        """A scalar to add to the summed translation loss: itself a sum, already weighted.
+
+        An update may have several passes, in several processes, and each adds its own.
+        """
         return None
 
 
