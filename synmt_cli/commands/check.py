@@ -56,14 +56,15 @@ def check(
     """Report what is wrong with files, one problem per line. Exits 1 if there is any.
 
     The checks are those of the other commands, in their words: CoNLL-U (columns, ids, one tree in
-    each sentence), records (fields, types, lengths, trees), transitions (each line builds a tree),
-    text (UTF-8), run directories and checkpoints (every digest of weights, whether configuration,
-    vocabulary and labels can be read and the weights fit them; not the cache of training records,
-    which train makes anew), vocabularies and parsers (whether they load), experiments of init
-    (input, settings, all runs), caches (every digest), metrics.jsonl, attention weights, segment
-    scores, tables, reports and other JSON, and files of settings. The first problem of a sentence
-    or line is reported, and the check goes on after it. Where the end of a line cannot be found, or
-    compressed data is damaged, the rest of that file is not checked, which is reported.
+    each sentence), records (fields, types, lengths, trees, and whether transitions build one),
+    transitions (each line builds a tree), text (UTF-8), run directories and checkpoints (every
+    digest of weights, whether configuration, vocabulary and labels can be read and the weights fit
+    them; not the cache of training records, which train makes anew), vocabularies and parsers
+    (whether they load), experiments of init (input, settings, all runs), caches (every digest),
+    metrics.jsonl, attention weights, segment scores, tables, reports and other JSON, and files of
+    settings. The first problem of a sentence or line is reported, and the check goes on after it.
+    Where the end of a line cannot be found, or compressed data is damaged, the rest of that file is
+    not checked, which is reported.
 
     auto trusts a name that ends in .conllu, .conll, .jsonl, .json or .toml; otherwise it looks at
     the beginning, and takes anything else for text. --parallel counts segments: lines, records, and
