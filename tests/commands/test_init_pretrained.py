@@ -67,6 +67,7 @@ def test_each_training_begins_with_the_model_of_its_variant_and_seed(init, place
     pairs = {name: begun for name, begun, _ in map(of, trainings)}
     systems = [f"{variant}.{seed}" for variant in ("vanilla", "dep") for seed in "12"]
     assert pairs == {name: f"given/pretrained/{name}" for name in systems}
+    assert forked("check", tmp_path / "own").returncode == 0
     for name in systems:
         assert (tmp_path / "own/given/pretrained" / name).resolve() == place / "models" / name
     assert (tmp_path / "own/spm.model").resolve() == place / "models/vanilla.1/spm.model"

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from synmt_cli.io import json_files, reading, regular_files
 VARIABLE = re.compile(r"^(VARIANTS|SEEDS|PRESET|METRICS|BY) := ([^#\n]*)", re.MULTILINE)
 LISTS = ("VARIANTS", "SEEDS")
 MAKEFILE_LIMIT = 2**20  # bytes
-# What a Makefile of init calls its inputs. A model's vocabulary, and sets that were given, have the
-# names of files that other experiments make.
+# What a Makefile of init calls its inputs; % stands for a seed. A model's vocabulary, and sets that
+# were given, have the names of files that other experiments make.
 INPUT = re.compile(
-    r"(?<![\w./+%-])(given/[\w./+-]+|text/\w+\.(?:src|tgt)|(?:src|tgt)\.udpipe|spm\.model"
-    r"|config\.toml)(?![\w./%])"
+    r"(?<![\w./+%-])(given/(?:pretrained/[\w+-]+\.%|[\w.+-]+)|text/\w+\.(?:src|tgt)"
+    r"|(?:src|tgt)\.udpipe|spm\.model|config\.toml|variants\.py)(?![\w./%$])"
 )
-TARGETS = re.compile(r"^(?![#\t])([^:=\n]+?) *&?:(?!=)", re.MULTILINE)
+RULE = re.compile(r"([^:=]+?) *&?:(?!=)(.*)")
+ASIDE = re.compile(r"^(?:\t.*|#.*)$|(?<!\\)#.*$", re.MULTILINE)  # recipes and comments
 
 
 def figures(folder: Path, kind: FolderKind) -> Facts:
@@ -32,11 +34,7 @@ def figures(folder: Path, kind: FolderKind) -> Facts:
 
 def of_experiment(folder: Path) -> Facts:
     """The settings and inputs of a folder of `synmt init`, and its progress. Raises SynmtError."""
-    found = dict(VARIABLE.findall(_rules(folder)))
-    facts: Facts = {
-        name.lower(): text.split() if name in LISTS else text.strip()
-        for name, text in found.items()
-    }
+    facts = _settings(_rules(folder))
     facts["given"] = {
         str(one.relative_to(folder)): os.path.realpath(one) for one in sorted(_given(folder))
     }
@@ -57,12 +55,24 @@ def _rules(folder: Path) -> str:
     return text.decode("utf-8", "replace")
 
 
-def _inputs(rules: str) -> list[str]:
-    """The files that a Makefile reads and does not make."""
-    rules = rules.replace("\\\n", " ")
-    made = {name for targets in TARGETS.findall(rules) for name in targets.split()}
-    lines = (line for line in rules.split("\n") if not line.startswith("#"))
-    return sorted({name for line in lines for name in INPUT.findall(line)} - made)
+def _settings(rules: str) -> Facts:
+    """The variables of a Makefile that say what it compares."""
+    return {
+        name.lower(): text.split() if name in LISTS else text.strip()
+        for name, text in VARIABLE.findall(rules)
+    }
+
+
+def _inputs(rules: str, seeds: Iterable[str]) -> list[str]:
+    """The files that rules and variables of a Makefile name and no rule makes."""
+    named: set[str] = set()
+    made: set[str] = set()
+    for line in ASIDE.sub("", rules.replace("\\\n", " ")).split("\n"):
+        if rule := RULE.match(line):
+            made.update(target.replace("%", "*") for target in rule[1].split())
+        for name in INPUT.findall(rule[2] if rule else line):
+            named.update([name.replace("%", seed) for seed in seeds] if "%" in name else [name])
+    return sorted(name for name in named if not any(fnmatch(name, one) for one in made))
 
 
 def _given(folder: Path) -> Iterator[Path]:
@@ -78,7 +88,8 @@ def problems_of_experiment(folder: Path) -> Iterator[SynmtError]:
     for link in sorted(_given(folder)):
         if not link.exists():
             yield ReadError(f"{link}: its input is gone: {os.readlink(link)}")
-    for name in _inputs(_rules(folder)):
+    rules = _rules(folder)
+    for name in _inputs(rules, _settings(rules).get("seeds", ())):
         if not os.path.lexists(folder / name):
             yield ReadError(f"{folder / name}: not there, and make has no rule for it")
     for name, kind in (("config.toml", "config"), ("scores.json", "json")):

@@ -282,6 +282,35 @@ def test_an_experiment_is_what_its_makefile_compares(tmp_path):
     ]
 
 
+EDITED = """\
+SEEDS := 1 2
+export SYNMT_VARIANTS := variants.py
+NEEDS := data/train.jsonl \\
+  src.udpipe
+# given/comment
+text/raw.src text/dev.src &: given/src # given/aside
+\tcp given/recipe text/test.tgt
+text/test.%: ../test.%
+\tcp $< $@
+$(SEEDS:%=runs/rel.%.trained): runs/rel.%.trained: $(NEEDS) text/test.src text/dev.tgt \\
+\t\tgiven/pretrained/rel.% given/pretrained/rel.%/model.safetensors | config.toml
+\ttrain --pretrained given/pretrained/rel.$*
+"""
+
+
+def test_inputs_of_an_experiment_are_what_rules_need_and_no_rule_makes(tmp_path):
+    (tmp_path / "Makefile").write_text(EDITED)
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given/src").touch()
+    found = [str(one) for one in folders.problems_of_experiment(tmp_path)]
+    named = (
+        *("config.toml", "given/pretrained/rel.1", "given/pretrained/rel.2"),
+        *("src.udpipe", "text/dev.tgt", "variants.py"),
+    )
+    missing = "not there, and make has no rule for it"
+    assert found == [f"{tmp_path / name}: {missing}" for name in named]
+
+
 def test_attention_is_drawn_by_the_share_of_the_strongest_key():
     lines = view_attention.block(MAP, ascii=False, columns=None)
     assert lines == "# 1  encoder, layer 0, head 1\na  █   x 1.00\nb   █  y 1.00\n\n"
