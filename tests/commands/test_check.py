@@ -164,6 +164,8 @@ def test_transitions_of_a_record_build_a_tree(forked):
         '{"src":"a","vocab":"1f2e","transitions":["▁the","▁do","g"]}',
         '{"src":"a","vocab":"1f2e","transitions":["LEFT-ARC:det","▁the"]}',
         '{"src":"a","status":"failed","transitions":[]}',
+        '{"src":"a","transitions":["▁","dog","LEFT-ARC:dep"]}',  # of words
+        '{"src":"a","vocab":"1f2e","transitions":["▁","dog","LEFT-ARC:dep"]}',
     )
     done = forked("check", "--from", "jsonl", stdin="\n".join(lines).encode())
     headless = "transitions: 2 words are left without a head, only one is the root"
@@ -171,6 +173,7 @@ def test_transitions_of_a_record_build_a_tree(forked):
         f"<stdin>:2: {headless}",
         f"<stdin>:5: {headless}",
         "<stdin>:6: transitions: token 1: the arc 'det' finds fewer than two words",
+        "<stdin>:9: transitions: token 3: the arc 'dep' finds fewer than two words",
     ]
 
 

@@ -91,14 +91,21 @@ class ProblemFinder:
 
 
 def _refuse_no_tree(one: record.Record, name: str, number: int) -> None:
-    """Raises DataError for a record whose transitions build no tree."""
+    """Raises DataError for a record whose transitions build no tree.
+
+    If a record names no vocabulary, its tokens may be words or pieces.
+    """
     if one.transitions is None:
         return
-    of_pieces = one.vocab is not None or begins_like_pieces(one.transitions)
-    try:
-        Delinearizer(of_pieces=of_pieces).sentence(one.transitions, escaped=False)
-    except Broken as problem:
-        raise DataError(name, number, f"transitions: {problem}") from None
+    likely = one.vocab is not None or begins_like_pieces(one.transitions)
+    problems = []
+    for of_pieces in (likely,) if one.vocab is not None else (likely, not likely):
+        try:
+            Delinearizer(of_pieces=of_pieces).sentence(one.transitions, escaped=False)
+            return
+        except Broken as problem:
+            problems.append(problem)
+    raise DataError(name, number, f"transitions: {problems[0]}")
 
 
 def _comments_of(block: conllu.RawBlocks) -> conllu.Sentence:
