@@ -410,7 +410,7 @@ def run_training(
                     f"{path} is past training.{passed}: no update is made, and it does "
                     "not compare with runs that end there"
                 )
-        length = train_notes.announced(session, trainer, is_new=not is_resumed)
+        length = train_notes.announce(session, trainer, is_new=not is_resumed)
         train_progress.follow(trainer, events, place, tensorboard, length)
     return 0
 

@@ -29,7 +29,7 @@ def show(session: Session, choice: Choice, folder: str) -> None:
     place = Run(Path(folder)) if folder else None
     session = train_notes.settled(session, choice, place)
     trainer = session.trainer(place, Ranks(), is_trial=True)
-    length = train_notes.announced(session, trainer, is_new=not (place and place.steps()))
+    length = train_notes.announce(session, trainer, is_new=not (place and place.steps()))
     figures = estimate(trainer.model, session.train, trainer.settings)
     memory = figures.pop("memory")
     for name, value in figures.items():

@@ -71,8 +71,8 @@ def report_beginning(session: Session, trainer: Trainer) -> None:
         console.info(f"preset {session.config.preset}, except for its [model]")
 
 
-def announced(session: Session, trainer: Trainer, *, is_new: bool) -> Length:
-    """How long a run will be, after it is said what will run, and what it begins with if it is new.
+def announce(session: Session, trainer: Trainer, *, is_new: bool) -> Length:
+    """Says what will run, and what a new run begins with; returns how long it will be.
 
     Warns if bf16, which another machine may have chosen, is slow.
     """

@@ -165,7 +165,7 @@ def translate(
     counted; with --on-bad-tree failed a sentence of CoNLL-U that is not a tree is such a segment,
     and does not end the run. An empty line stays empty and never reaches the model. A source of
     more than --max-pieces pieces is translated in parts without its tree, and the parts are joined
-    to one translation, whatever --nbest is.
+    into one translation, whatever --nbest is.
     Pieces that the vocabulary lacks, as of another script, are read as the unknown piece, and
     their segments are counted. If a model reads labels (gps, tags), a warning says when at least
     one word in a hundred has a label that did not occur in training, as in trees of another scheme.

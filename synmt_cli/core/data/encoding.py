@@ -39,7 +39,8 @@ class Encoding:
     def values(self, record: Record) -> Values:
         """Each feature of a record's pieces and of the end of sentence after them.
 
-        Takes time linear in the sentence. Raises ValueError for heads with a cycle.
+        Takes time linear in the sentence. Raises ValueError for a piece whose heads never reach a
+        root.
         """
         if not self.needs:
             return {}

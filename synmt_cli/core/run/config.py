@@ -270,8 +270,8 @@ def _value(text: str) -> Any:
 def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -> Config:
     """Joins all layers over the preset. Raises UsageError, ConfigError.
 
-    preset: a key of PRESETS. `auto` is none: `presets.by_data` names one of them once the data and
-    the device are known.
+    preset: a key of PRESETS. `auto` is not one of them: `presets.by_data` chooses one once the data
+    and the device are known.
     """
     if preset == AUTO:
         sizes = ", ".join(SIZES)

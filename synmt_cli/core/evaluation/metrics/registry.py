@@ -115,13 +115,13 @@ def build(
         raise ValueError(f"references of different length: {lengths[0]} and {lengths[-1]} lines")
     settings = settings or TextSettings()
     built = [METRICS[name](name, references, settings, jobs) for name in names]
-    return [replace(one, statistics=_for_each(one.statistics, lengths[0])) for one in built]
+    return [replace(one, statistics=_refusing_others(one.statistics, lengths[0])) for one in built]
 
 
-def _for_each(
+def _refusing_others(
     statistics: Callable[[Sequence[str]], Array], n: int
 ) -> Callable[[Sequence[str]], Array]:
-    """The same function, which refuses any other number of hypotheses than n."""
+    """The same function, which refuses any number of hypotheses but n."""
 
     def checked(hypotheses: Sequence[str]) -> Array:
         if len(hypotheses) != n:
