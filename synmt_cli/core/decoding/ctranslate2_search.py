@@ -75,7 +75,13 @@ def compute_type(precision: str, device: torch.device) -> str:
 
 def incapable(precision: str, device: torch.device) -> str:
     """What is wrong with a precision on this device, or ""."""
-    able = library().get_supported_compute_types(device.type, device.index or 0)
+    try:
+        able = library().get_supported_compute_types(device.type, device.index or 0)
+    except (
+        RuntimeError,
+        ValueError,
+    ) as error:  # a driver that it cannot use, a device unknown to it
+        return f"{device.type}: {error}"
     if compute_type(precision, device) in able:
         return ""
     known = [name for name in TYPES if compute_type(name, device) in able]

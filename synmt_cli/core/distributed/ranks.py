@@ -185,10 +185,11 @@ def own_device(name: str) -> torch.device:
 def _has_given_card() -> bool:
     """Whether each process was given one card, as SLURM does for --gpus-per-task=1.
 
-    `launch` gives all processes the same cards.
+    `launch` and torchrun give all processes that they start the same cards.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    return MEETING not in os.environ and bool(visible) and "," not in visible
+    shared = {MEETING, "TORCHELASTIC_RUN_ID"} & os.environ.keys()
+    return not shared and bool(visible) and "," not in visible
 
 
 @contextlib.contextmanager

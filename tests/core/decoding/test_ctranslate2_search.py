@@ -229,3 +229,8 @@ def test_damage_is_named():
             ctranslate2_file.cut(damaged, "m.bin")
     with pytest.raises(ConfigError, match="binary version 7, expected 6"):
         ctranslate2_file.cut(b"\7\0\0\0" + written[4:], "m.bin")
+
+
+def test_a_device_that_ctranslate2_cannot_use_is_a_reason():
+    assert ctranslate2_search.incapable("fp32", torch.device("cpu")) == ""
+    assert ctranslate2_search.incapable("fp32", torch.device("mps")).startswith("mps: ")

@@ -39,6 +39,19 @@ def test_a_process_that_was_given_one_card_takes_it(second_of_two, monkeypatch):
             own_device(name)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there are cards")
+def test_processes_of_torchrun_share_the_cards_that_it_was_given(second_of_two, monkeypatch):
+    monkeypatch.delenv(MEETING)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    with pytest.raises(Unavailable, match="no device 'cuda:1'"):
+        own_device("cuda")
+    with pytest.raises(UsageError, match="cuda:0 names one GPU for 2 processes"):
+        own_device("cuda:0")
+
+
 def test_a_process_alone_takes_what_is_named(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
     assert own_device("cpu") == torch.device("cpu")
