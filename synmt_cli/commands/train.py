@@ -198,7 +198,7 @@ def train(
     4 ... -m -- synmt_cli train ... (the -- keeps torchrun from reading --run). The run directory
     and the records must be on a disk that all of them see. The same batches give the same losses,
     up to rounding and to dropout, which each process draws for itself, with any number of
-    processes; with the same number a run resumes bit for bit. If one process ends, all do. --nproc
+    processes; with the same number a run on CPUs resumes bit for bit. If one ends, all do. --nproc
     connects over loopback alone. torchrun listens on every interface, and whoever reaches its
     rendezvous port can run code as you: use it in a network that you trust (docs/scaling.md). --set
     training.shard=true: each of N processes keeps 1/N of the layers' weights, gradients and
