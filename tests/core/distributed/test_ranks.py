@@ -17,6 +17,15 @@ def second_of_two(monkeypatch):
         monkeypatch.setenv(name, value)
 
 
+@pytest.fixture
+def second_with_one_card(second_of_two, monkeypatch):
+    """A process that `launch` did not start, and that sees a single card."""
+    monkeypatch.delenv(MEETING)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+
+
 def test_processes_do_not_share_a_card_that_is_named(second_of_two):
     with pytest.raises(UsageError, match="cuda:0 names one GPU for 2 processes"):
         own_device("cuda:0")
@@ -29,22 +38,14 @@ def test_the_card_that_a_process_asks_for_is_that_of_its_rank(second_of_two):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there are cards")
-def test_a_process_that_was_given_one_card_takes_it(second_of_two, monkeypatch):
-    monkeypatch.delenv(MEETING)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
-    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
-    monkeypatch.setenv("MASTER_PORT", "29500")
+def test_a_process_that_was_given_one_card_takes_it(second_with_one_card):
     for name in ("cuda", "cuda:0"):
         with pytest.raises(Unavailable, match="no device 'cuda:0'"):
             own_device(name)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there are cards")
-def test_processes_of_torchrun_share_the_cards_that_it_was_given(second_of_two, monkeypatch):
-    monkeypatch.delenv(MEETING)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
-    monkeypatch.setenv("MASTER_PORT", "29500")
+def test_processes_of_torchrun_share_the_cards_that_it_was_given(second_with_one_card, monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     with pytest.raises(Unavailable, match="no device 'cuda:1'"):
         own_device("cuda")
