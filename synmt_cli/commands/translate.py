@@ -165,10 +165,10 @@ def translate(
     counted; with --on-bad-tree failed a sentence of CoNLL-U that is not a tree is such a segment,
     and does not end the run. An empty line stays empty and never reaches the model. A source of
     more than --max-pieces pieces is translated in parts without its tree, and the parts are joined
-    into one translation, whatever --nbest is.
-    Pieces that the vocabulary lacks, as of another script, are read as the unknown piece, and
-    their segments are counted. If a model reads labels (gps, tags), a warning says when at least
-    one word in a hundred has a label that did not occur in training, as in trees of another scheme.
+    into one translation, whatever --nbest is. Pieces that the vocabulary lacks, as of another
+    script, are read as the unknown piece, and their segments are counted. If a model reads labels
+    (gps, tags), a warning says when at least one word in a hundred has a label that did not occur
+    in training, as in trees of another scheme.
 
     The score of a translation is log P / length^A, with the end of sentence counted, as in fairseq
     (not GNMT's). The search ends when no prefix can still enter the n-best by that score, or with

@@ -24,7 +24,7 @@ INPUT = re.compile(
     r"|(?:src|tgt)\.udpipe|spm\.model|config\.toml|variants\.py)(?![\w./%$])"
 )
 RULE = re.compile(r"([^:=]+?) *&?:(?!=)(.*)")
-ASIDE = re.compile(r"^(?:\t.*|#.*)$|(?<!\\)#.*$", re.MULTILINE)  # recipes and comments
+ASIDE = re.compile(r"^\t.*$|(?<!\\)#.*$", re.MULTILINE)  # recipes and comments
 
 
 def figures(folder: Path, kind: FolderKind) -> Facts:

@@ -61,8 +61,8 @@ class Delinearized:
 class Delinearizer:
     """Makes sentences of tokens.
 
-    vocabulary: of the pieces; None if tokens are words. of_pieces: whether they are pieces although
-    there is no vocabulary; then the form of a word is its pieces as they are.
+    vocabulary: of the pieces; None if tokens are words. of_pieces: tokens are pieces, but their
+    vocabulary is not known; a word is then written as its pieces, with their marks.
     """
 
     vocabulary: Vocabulary | None = None
