@@ -354,8 +354,13 @@ def _status(error: BaseException) -> int:
             return error.exit_code
         case typer.TyperException():
             return _usage(error.format_message())
-        case signals.Interrupted():
-            return 128 + error.number
+        # A signal may come while a wait of `threading` has given its lock away, which the end of
+        # the wait then finds free.
+        case (
+            signals.Interrupted(number=number)
+            | RuntimeError(__context__=signals.Interrupted(number=number))
+        ):
+            return 128 + number
         # typer turns a closed pipe into exit(1), in any mode
         case BrokenPipeError() | SystemExit(__context__=BrokenPipeError()):
             return 128 + signal.SIGPIPE

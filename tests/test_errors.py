@@ -274,6 +274,47 @@ def test_a_signal_ends_a_filter_with_its_last_line_whole(number, jobs):
     assert (out + rest).endswith(b"}\n")
 
 
+# Runs a command whose input never ends again and again, with a signal at the first, second, third
+# ... call or return from C in the main thread's waits, until two seconds pass without one.
+WAITS = """
+import os, select, signal, sys, threading
+from synmt_cli import cli
+
+def run(count):
+    def profile(frame, event, argument):
+        nonlocal count
+        if frame.f_code is threading.Condition.wait.__code__ and event in ("call", "c_return"):
+            count -= 1
+            if count == 0:
+                sys.setprofile(None)
+                signal.raise_signal(signal.SIGINT)
+
+    sys.setprofile(profile)
+    sys.argv[:] = ["synmt", "featurize", "-j", "2"]
+    cli.main()
+
+source, held_open = os.pipe()
+os.dup2(source, 0)
+for count in range(1, 100):
+    child = os.fork()
+    if not child:
+        os.close(held_open)
+        run(count)
+    watched = os.pidfd_open(child)
+    if not select.select([watched], [], [], 2)[0]:
+        os.kill(child, signal.SIGKILL)
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def test_a_signal_in_a_wait_for_workers_is_silent_wherever_it_comes():
+    done = subprocess.run([sys.executable, "-c", WAITS], capture_output=True, check=True)
+    assert done.stderr == b""
+    assert len(statuses := done.stdout.split()) > 3
+    assert set(statuses) == {b"130"}
+
+
 @pytest.mark.parametrize("options", ["--help", "featurize --help", "--version"])
 def test_help_to_a_full_disk_is_74_and_to_a_closed_pipe_silent(options):
     done = shell(f"synmt {options} > /dev/full")
