@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 from functools import partial
 from itertools import product
 
@@ -27,8 +29,11 @@ hypothesis.settings.load_profile("synmt")
 
 
 def pytest_collection_modifyitems(items):
-    """The file that takes longest comes first, so that two workers end at the same time."""
-    items.sort(key=lambda item: item.path.name != "test_docs.py")
+    """The file that takes longest comes first, so that two workers end at the same time.
+
+    While its worker makes the files of examples, the other one has tests that need none.
+    """
+    items.sort(key=lambda item: (item.path.name != "test_docs.py", item.path.parent.name != "io"))
 
 
 @pytest.fixture(scope="session")
@@ -115,8 +120,17 @@ cp test.de pascal.de
 def example_folder(tmp_path_factory, forked):
     """A folder with every file that the examples in help and man pages name."""
     folder = tmp_path_factory.mktemp("examples")
-    _prepare(EXAMPLE_FILES, folder, forked)
-    return folder
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        _prepare(EXAMPLE_FILES, folder, forked)
+        return folder
+    made = tmp_path_factory.getbasetemp().parent / "examples"  # by the first worker, for all
+    with open(f"{made}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            (unfinished := made.with_suffix(".part")).mkdir()
+            _prepare(EXAMPLE_FILES, unfinished, forked)
+            unfinished.rename(made)
+    return shutil.copytree(made, folder, dirs_exist_ok=True)
 
 
 def _prepare(script, folder, forked):
