@@ -741,6 +741,7 @@ def test_p_is_corrected_for_the_number_of_comparisons(run, outputs):
     assert paired["p_corrected"] == paired["p"]  # a family of one, next to that of buckets
 
 
+@pytest.mark.long
 def test_more_processes_print_the_same_bytes(run, outputs):
     """Also with several references, where sacreBLEU counts BLEU and chrF."""
     every = ("-M", "bleu,chrf,chrf+,ter,ribes", "--format", "json")

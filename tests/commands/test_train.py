@@ -372,6 +372,7 @@ def test_what_a_killed_run_left_is_tidied_and_taken_up(train, tmp_path):
     assert not list((tmp_path / "r").glob(".*.tmp"))
 
 
+@pytest.mark.long
 def test_a_full_disk_keeps_what_was_saved(train, records, tmp_path):
     assert train("r", "--max-steps", 1).returncode == 0
     size = (tmp_path / "r/checkpoints/step-1/optimizer.safetensors").stat().st_size
