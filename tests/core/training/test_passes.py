@@ -123,3 +123,18 @@ def test_the_estimate_is_of_the_batches_that_there_are():
     assert few < memory(batch_tokens=UNBOUNDED) == memory(batch_tokens=2 * UNBOUNDED)
     assert memory(batch_tokens=UNBOUNDED, micro_tokens=40) < few
     assert memory(launches.build("bitran", {}), batch_tokens=200) > memory(batch_tokens=200)
+
+
+def test_half_precision_halves_what_passes_need_where_it_is_not_a_cpu():
+    model, corpus = launches.build("vanilla", {}), launches.corpus(40)
+
+    def added(precision, device):
+        """The bytes that larger passes need."""
+        many, few = (
+            estimate(model.to(device), corpus, Training(precision=precision, batch_tokens=n))
+            for n in (400, 100)
+        )
+        return many["memory"] - few["memory"]
+
+    assert added("bf16", "cpu") == added("fp32", "cpu") == added("fp32", "meta")
+    assert added("bf16", "meta") == pytest.approx(added("fp32", "meta") / 2, abs=1)

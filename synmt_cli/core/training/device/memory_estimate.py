@@ -9,6 +9,7 @@ from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.model.prefixes import tokens_per_pass
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.config import Training
+from synmt_cli.core.run.device import HALF
 from synmt_cli.core.training.batches import of_epoch, passes
 from synmt_cli.core.training.loss import BLOCK
 
@@ -19,8 +20,9 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str
     """Counts of a run; peak memory, in bytes, follows a formula good to a third on a CPU.
 
     It has four numbers for each parameter (weight, gradient, two moments), and for each padded
-    token about 10 vectors of d_model and 3 of d_ff per layer, which the backward pass reads. It
-    leaves out what modifiers keep, such as gcn's convolutions.
+    token about 10 vectors of d_model and 3 of d_ff per layer, which the backward pass reads. On a
+    GPU these are in the run's precision; the one that was measured (benchmarks/GPU.md) needed 7.0
+    GiB where the formula gives 9.5. It leaves out what modifiers keep, such as gcn's convolutions.
     """
     parameters = sum(p.numel() for p in model.parameters())
     batches, n = [*of_epoch(corpus, settings, 0)], settings.accumulate
@@ -30,21 +32,23 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str
         for update in updates
         for rows in passes(corpus, settings, update)
     )
-    size = model.size
+    size, device = model.size, model.output.weight.device
     decoded = at_once
     if model.rereads:  # prefixes make full passes
-        decoded = max(tokens_per_pass(model.output.weight.device, size.d_model), at_once)
+        decoded = max(tokens_per_pass(device, size.d_model), at_once)
     layers = size.encoder_layers * at_once + 1.6 * size.decoder_layers * decoded  # attends twice
     longest = math.sqrt(at_once)  # attention weights of a typical square batch
     activations = layers * (10 * size.d_model + 3 * size.d_ff + size.n_heads * min(longest, 64))
     width = torch.get_default_dtype().itemsize
+    is_half = device.type != "cpu" and settings.precision in HALF
+    of_activation = HALF[settings.precision].itemsize if is_half else width
     return {
         "parameters": parameters,
         "pairs": len(corpus),
         "target tokens": corpus.n_tokens,
         "batches per epoch": len(batches),
         "updates per epoch": len(updates),
-        "memory": PROGRAM + int(width * (4 * parameters + activations + 3 * BLOCK)),
+        "memory": PROGRAM + int(width * (4 * parameters + 3 * BLOCK) + of_activation * activations),
     }
 
 
