@@ -276,6 +276,7 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     If the block raises, no new folder is left. Missing folders above it are made, and CreateError
     is raised if the name is taken. replace: no folders above are made, and an older folder is
     moved aside, as `.NAME.PID.old`, until the new one has taken its name. Raises WriteError.
+    Errors of files in the temporary folder name them as in the final one: the other is gone then.
     """
     name = str(folder)
     if not replace and os.path.lexists(folder):
@@ -287,7 +288,14 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
             temporary = _new_folder(folder, stack)
         except OSError as error:
             raise cannot_create(name, error) from error
-        yield temporary
+        try:
+            yield temporary
+        except (CreateError, WriteError) as error:
+            raise type(error)(str(error).replace(str(temporary), name)) from error
+        except OSError as error:
+            if isinstance(error.filename, str | os.PathLike):
+                error.filename = str(error.filename).replace(str(temporary), name)
+            raise
         try:
             with signals.shielded():  # either the older folder has the name or the new one
                 _take_place(temporary, folder, replace)

@@ -129,6 +129,20 @@ def test_a_new_folder_gets_those_above_it_and_one_that_is_replaced_does_not(tmp_
             pass
 
 
+def test_an_error_in_a_new_folder_names_the_file_as_in_the_final_one(tmp_path):
+    final = tmp_path / "d"
+    with (
+        pytest.raises(CreateError, match=rf"^cannot create {final}/gone/f: No such file"),
+        writing.atomic_folder(final) as folder,
+        writing.atomic(folder / "gone/f"),
+    ):
+        pass
+    with pytest.raises(FileNotFoundError) as raised, writing.atomic_folder(final) as folder:
+        (folder / "gone/below").mkdir()
+    assert raised.value.filename == f"{final}/gone/below"
+    assert not list(tmp_path.iterdir())
+
+
 HOSTILE_JSON = {
     "empty": b"",
     "not UTF-8": b'"\xff"',
