@@ -83,7 +83,6 @@ def test_one_model_may_begin_all_trainings_and_gets_variants(init, place, forked
     assert len(trainings) == 6
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_make_trains_these_models_further(init, place, forked, tmp_path):
     """The new runs have the sizes of these models; with another model, a training begins anew."""

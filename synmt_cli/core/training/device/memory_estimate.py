@@ -39,16 +39,17 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str
     layers = size.encoder_layers * at_once + 1.6 * size.decoder_layers * decoded  # attends twice
     longest = math.sqrt(at_once)  # attention weights of a typical square batch
     activations = layers * (10 * size.d_model + 3 * size.d_ff + size.n_heads * min(longest, 64))
-    width = torch.get_default_dtype().itemsize
-    is_half = device.type != "cpu" and settings.precision in HALF
-    of_activation = HALF[settings.precision].itemsize if is_half else width
+    full = torch.get_default_dtype()
+    kept = full if device.type == "cpu" else HALF.get(settings.precision, full)
     return {
         "parameters": parameters,
         "pairs": len(corpus),
         "target tokens": corpus.n_tokens,
         "batches per epoch": len(batches),
         "updates per epoch": len(updates),
-        "memory": PROGRAM + int(width * (4 * parameters + 3 * BLOCK) + of_activation * activations),
+        "memory": PROGRAM
+        + full.itemsize * (4 * parameters + 3 * BLOCK)
+        + int(kept.itemsize * activations),
     }
 
 
